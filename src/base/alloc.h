@@ -7,16 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *cx_alloc(size_t bytes);  // NULL when there is no memory; 0 bytes gives a
-                               // unique pointer
+// NULL when there is no memory; 0 bytes gives a unique pointer.
+void *cx_alloc(size_t bytes);
 void *cx_calloc(size_t count, size_t bytes);  // zeroed; NULL on overflow too
-void *cx_realloc(void *old,
-                 size_t bytes);  // old stays valid when NULL comes back
+void *cx_realloc(void *old, size_t bytes);    // NULL: old stays valid
 void cx_free(void *p);
 char *cx_strdup(const char *s);
 char *cx_strndup(const char *s, size_t n);
 
-// a*b, a+b with overflow told.
+// a * b and a + b; false where the result does not fit.
 bool cx_mul_size(size_t a, size_t b, size_t *out);
 bool cx_add_size(size_t a, size_t b, size_t *out);
 
@@ -29,8 +28,8 @@ bool cx_grow(void *items, size_t *capacity, size_t need, size_t bytes);
 void cx_alloc_fail_at(long n);
 long cx_alloc_count(void);  // allocations so far
 long cx_alloc_live(void);   // blocks not freed
-// Pools and slabs give out single blocks while this is set, so that every
-// object is an allocation of its own.
+// Block caches and slabs give out single blocks while this is set, so that
+// every object is an allocation of its own.
 void cx_alloc_set_exact(bool on);
 bool cx_alloc_exact(void);
 

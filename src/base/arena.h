@@ -13,9 +13,8 @@ typedef struct cx_arena {
   size_t limit;            // 0 = none: more than this many bytes is refused
 } cx_arena;                // the zero value is an empty arena
 
-void *cx_arena_alloc(
-    cx_arena *arena,
-    size_t bytes);  // 16-byte aligned, zeroed; NULL when there is no memory
+// 16-byte aligned, zeroed; NULL when there is no memory.
+void *cx_arena_alloc(cx_arena *arena, size_t bytes);
 char *cx_arena_strndup(cx_arena *arena, const char *s, size_t n);
 void cx_arena_reset(cx_arena *arena);  // forgets all, keeps one block
 void cx_arena_free(cx_arena *arena);

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
-
 static const struct {
   const char *name;
   size_t size;
@@ -208,20 +206,18 @@ void cx_store_int(calx_dtype d, void *p, int64_t v)
 bool cx_dims_bytes(calx_dtype d, const int64_t *dims, size_t rank,
                    int64_t *out_elements, size_t *out_bytes)
 {
-  size_t count = 1, bytes;
+  int64_t count = 1, bytes;
+  bool empty = false, fits = true;
   for (size_t i = 0; i < rank; i++) {
-    if (dims[i] == 0) count = 0;
+    empty |= dims[i] == 0;
+    fits &= dims[i] >= 0 && !__builtin_mul_overflow(count, dims[i], &count);
   }
-  for (size_t i = 0; i < rank && count != 0; i++) {
-    if (dims[i] < 0 || !cx_mul_size(count, (size_t)dims[i], &count)) {
-      return false;
-    }
-  }
-  if (!cx_mul_size(count, calx_dtype_size(d), &bytes) ||
-      count > (size_t)INT64_MAX || bytes > (size_t)INT64_MAX) {
+  if (empty) count = 0;  // also where the other sizes' product does not fit
+  if (!(fits || empty) ||
+      __builtin_mul_overflow(count, (int64_t)calx_dtype_size(d), &bytes)) {
     return false;
   }
-  *out_elements = (int64_t)count;
-  *out_bytes = bytes;
+  *out_elements = count;
+  *out_bytes = (size_t)bytes;
   return true;
 }

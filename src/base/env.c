@@ -37,8 +37,8 @@ int64_t cx_env_ms(const char *name, bool zero_is_valid, int otherwise_s)
   double seconds = strtod(text, &end);
   bool valid = seconds > 0 || (zero_is_valid && seconds == 0);
   if (*end == '\0' && valid && seconds < 1e9) {
-    return (int64_t)ceil(seconds *
-                         1000);  // 0 is off or for ever: never by rounding
+    // 0 is off or for ever: a value is never rounded to it.
+    return (int64_t)ceil(seconds * 1000);
   }
   cx_log_once_per_site(name,
                        "%s is '%s', a number of seconds is wanted: %d is used",

@@ -48,8 +48,8 @@ calx_status *cx_file_write_private(const char *path, const void *data,
 // library opens one that stays, or a file that it writes.
 void cx_file_keep_standard(void);
 bool cx_file_exists(const char *path);
-calx_status *cx_folder_make(const char *path, unsigned mode)
-    CALX_MUST_USE;  // with its parents; existing is success
+// With its parents; one that is there is success.
+calx_status *cx_folder_make(const char *path, unsigned mode) CALX_MUST_USE;
 
 // errno as a status: "cannot WHAT 'PATH': …".
 calx_status *cx_file_failed(const char *what, const char *path) CALX_MUST_USE;

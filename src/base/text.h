@@ -27,8 +27,9 @@ void cx_text_clear(cx_text *text);  // keeps the memory
 void cx_text_free(cx_text *text);
 bool cx_text_failed(const cx_text *text);
 const char *cx_text_str(const cx_text *text);  // never NULL
-char *cx_text_take(cx_text *text);  // the caller cx_free()s it; NULL if it
-                                    // failed; text is empty after
+// The caller frees it with cx_free(); NULL if it failed. The text is empty
+// then.
+char *cx_text_take(cx_text *text);
 
 // A list of numbers for a message, of which only the first few are shown.
 typedef struct cx_text_numbers {

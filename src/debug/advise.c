@@ -1,5 +1,5 @@
-// debug/advise: one function an item. The limits are stated where they are
-// used; they say when a person should look, nothing finer.
+// debug/advise: one function for each item. The limits are stated where they
+// are used. They say when a person should look, and are no finer than that.
 #include "debug/advise.h"
 
 #include <inttypes.h>
@@ -7,20 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
 #include "profiler/metric.h"
 
-enum { WARM_UP = 10, MOST_LINES = 8 };
-
-void cx_debug_run_free(cx_debug_run_data *run)
-{
-  cx_free(run->steps);
-  cx_free(run->compiles);
-  cx_free(run->sites);
-  cx_debug_report_free(&run->report);
-  *run = (cx_debug_run_data){ 0 };
-}
+enum { WARM_UP = CX_DEBUG_WARM_UP, MOST_LINES = 8 };
 
 const char *cx_debug_rating_name(cx_debug_rating v)
 {
@@ -29,47 +19,6 @@ const char *cx_debug_rating_name(cx_debug_rating v)
 }
 
 // ---- what items share -------------------------------------------------------
-
-// Sums of the steps after the first `skipped` ones.
-static cx_debug_times sum_steps(const cx_debug_run_data *run, int skipped)
-{
-  cx_debug_times t = { 0 };
-  for (size_t i = 0; i < run->n_steps; i++) {
-    const cx_debug_run_step *s = &run->steps[i];
-    if (s->first <= skipped) continue;
-    t.steps += s->n;
-    t.step += s->seconds;
-    for (int k = 0; k < CX_PROFILER_PARTS; k++) t.part[k] += s->part[k];
-  }
-  return t;
-}
-
-// What the library needs: recording, and in a sync all but what it waits for.
-static void split_host(cx_debug_times *t)
-{
-  double syncing = t->part[CX_PROFILER_SYNC] - t->part[CX_PROFILER_COMPILE] -
-                   t->part[CX_PROFILER_WAIT];
-  t->own = fmin(t->part[CX_PROFILER_RECORD] + fmax(syncing, 0), t->host);
-  t->user = t->host - t->own;
-}
-
-// The first ten are left out where enough others are there.
-cx_debug_times cx_debug_run_times(const cx_debug_run_data *run)
-{
-  cx_debug_times t = sum_steps(run, WARM_UP);
-  if (t.steps < WARM_UP) t = sum_steps(run, 0);
-  if (t.steps == 0) return t;
-  t.step /= (double)t.steps;
-  for (int k = 0; k < CX_PROFILER_PARTS; k++) t.part[k] /= (double)t.steps;
-  // The last execution ends in a later step.
-  double *execute = &t.part[CX_PROFILER_EXECUTE];
-  *execute = fmin(*execute, t.step);
-  t.host = fmax(0, t.step - t.part[CX_PROFILER_COMPILE] -
-                       t.part[CX_PROFILER_DOWNLOAD] - t.part[CX_PROFILER_WAIT] -
-                       t.part[CX_PROFILER_LOADER]);
-  if (run->has_own) split_host(&t);
-  return t;
-}
 
 // A value as people read it, for one message.
 typedef struct quantity {

@@ -65,6 +65,9 @@ typedef struct cx_debug_advice {
   cx_text details;  // lines, each with its newline: the places, the causes
 } cx_debug_advice;
 
+// The first steps, which compile, count only where there are few others.
+enum { CX_DEBUG_WARM_UP = 10 };
+
 // What the steps after the first ones take, and their parts.
 typedef struct cx_debug_times {
   int64_t steps;  // that the numbers are of; 0: none are known

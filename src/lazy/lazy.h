@@ -35,8 +35,7 @@ bool cx_lazy_no_grad_end(void);    // false: none was begun in the current scope
 // step leaves its sync to the loader.
 void cx_lazy_sync_defer(bool on);
 bool cx_lazy_sync_is_deferred(void);
-const char *cx_lazy_module_path_set(
-    const char *path);  // returns the one before
+const char *cx_lazy_module_path_set(const char *path);  // the one before
 
 // ---- scopes -----------------------------------------------------------------
 

@@ -7,6 +7,7 @@
 // all devices of the process share; the file says how many of them synced. The
 // sizes are bounded: steps are put together in pairs when there are too many,
 // and further compilations and call sites are only counted.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,16 +25,10 @@ enum { MOST_STEPS = 2048, MOST_COMPILES = 256, MOST_SITES = 64, WHY = 400 };
 const char *const cx_profiler_part_names[] = { "compile",  "execute", "upload",
                                                "download", "wait",    "loader",
                                                "sync",     "record" };
-static const cx_trace_kind part_kinds[CX_PROFILER_PARTS] = {
-  [CX_PROFILER_COMPILE] = CX_SPAN_COMPILE,
-  [CX_PROFILER_EXECUTE] = CX_SPAN_EXECUTE,
-  [CX_PROFILER_UPLOAD] = CX_SPAN_UPLOAD,
-  [CX_PROFILER_DOWNLOAD] = CX_SPAN_DOWNLOAD,
-  [CX_PROFILER_WAIT] = CX_SPAN_WAIT,
-  [CX_PROFILER_LOADER] = CX_SPAN_LOADER,
-  [CX_PROFILER_SYNC] = CX_SPAN_SYNC,
-  [CX_PROFILER_RECORD] = CX_SPAN_RECORD,
-};
+static const cx_trace_kind part_kinds[] = { CX_SPAN_COMPILE, CX_SPAN_EXECUTE,
+                                            CX_SPAN_UPLOAD,  CX_SPAN_DOWNLOAD,
+                                            CX_SPAN_WAIT,    CX_SPAN_LOADER,
+                                            CX_SPAN_SYNC,    CX_SPAN_RECORD };
 
 typedef struct record_step {  // or several in a row
   int64_t first, n;
@@ -187,12 +182,6 @@ static void add_part(run_record *r, const cx_trace_span *span)
   }
 }
 
-static void end_setup(run_record *r, const cx_trace_span *sync)
-{
-  r->setup = sync->end - r->opened;
-  memset(r->part, 0, sizeof r->part);
-}
-
 static void count_device(run_record *r, const cx_trace_span *span)
 {
   if (span->kind != CX_SPAN_SYNC || r->synced[span->device]) return;
@@ -214,7 +203,9 @@ void cx_profiler_record_span(const cx_trace_span *span)
       case CX_SPAN_DOWNLOAD: add_read(r, span); break;
       case CX_SPAN_SYNC:
         r->why[0] = '\0';  // of a program that did not come to be
-        if (r->syncs++ == 0) end_setup(r, span);
+        if (r->syncs++ > 0) break;
+        r->setup = span->end - r->opened;
+        memset(r->part, 0, sizeof r->part);
         break;
       case CX_SPAN_STEP: end_step(r, span); break;
       default: break;
@@ -236,10 +227,7 @@ void cx_profiler_record_recompile(int device, const char *why)
 {
   if (device != 0) return;
   cx_lock(&lock);
-  if (now != NULL) {
-    memset(now->why, 0, sizeof now->why);
-    strncpy(now->why, why, sizeof now->why - 1);
-  }
+  if (now != NULL) snprintf(now->why, sizeof now->why, "%s", why);
   cx_unlock(&lock);
 }
 
