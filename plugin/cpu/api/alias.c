@@ -119,13 +119,8 @@ static calx_status *fulfil_alias(
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_Client_FulfillAliasBuffer(
-    PJRT_Client_FulfillAliasBuffer_Args *args)
-{
-  CPU_API_ENTER(PJRT_Client_FulfillAliasBuffer, client);
-  CPU_API_ENTER(PJRT_Client_FulfillAliasBuffer, fulfill_alias_buffer_cb);
-  return cpu_api_error(fulfil_alias(args));
-}
+CPU_API_CALL2(PJRT_Client_FulfillAliasBuffer, client, fulfill_alias_buffer_cb,
+              fulfil_alias(args))
 
 // ---- donation that waits ----
 

@@ -92,5 +92,20 @@ PJRT_Error *cpu_api_refuse(const char *type, size_t wanted,
     CPU_API_ENTER(name, object);                \
     return cpu_api_error(call);                 \
   }
+// The same with two objects.
+#define CPU_API_CALL2(name, object, other, call) \
+  PJRT_Error *cpu_api_##name(name##_Args *args)  \
+  {                                              \
+    CPU_API_ENTER(name, object);                 \
+    CPU_API_ENTER(name, other);                  \
+    return cpu_api_error(call);                  \
+  }
+// The same for arguments that old callers have only up to the field `last`.
+#define CPU_API_CALL_FROM(name, last, object, call) \
+  PJRT_Error *cpu_api_##name(name##_Args *args)     \
+  {                                                 \
+    CPU_API_ENTER_FROM(name, last, object);         \
+    return cpu_api_error(call);                     \
+  }
 
 #endif

@@ -230,12 +230,8 @@ static calx_status *error_buffer(PJRT_Client_CreateErrorBuffer_Args *args)
               bytes, &args->buffer);
 }
 
-PJRT_Error *cpu_api_PJRT_Client_CreateErrorBuffer(
-    PJRT_Client_CreateErrorBuffer_Args *args)
-{
-  CPU_API_ENTER_FROM(PJRT_Client_CreateErrorBuffer, buffer, client);
-  return cpu_api_error(error_buffer(args));
-}
+CPU_API_CALL_FROM(PJRT_Client_CreateErrorBuffer, buffer, client,
+                  error_buffer(args))
 
 static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
 {
@@ -269,12 +265,8 @@ static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_Client_CreateViewOfDeviceBuffer(
-    PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
-{
-  CPU_API_ENTER_FROM(PJRT_Client_CreateViewOfDeviceBuffer, buffer, client);
-  return cpu_api_error(view(args));
-}
+CPU_API_CALL_FROM(PJRT_Client_CreateViewOfDeviceBuffer, buffer, client,
+                  view(args))
 
 // The same memory, with another shape of the same size.
 static calx_status *bitcast(PJRT_Buffer_Bitcast_Args *args)

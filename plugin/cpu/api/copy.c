@@ -245,21 +245,9 @@ static calx_status *to_device(PJRT_Buffer *b, PJRT_Device *device,
   return status;
 }
 
-PJRT_Error *cpu_api_PJRT_Buffer_CopyToDevice(
-    PJRT_Buffer_CopyToDevice_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_CopyToDevice, buffer);
-  CPU_API_ENTER(PJRT_Buffer_CopyToDevice, dst_device);
-  return cpu_api_error(
-      to_device(args->buffer, args->dst_device, &args->dst_buffer));
-}
+CPU_API_CALL2(PJRT_Buffer_CopyToDevice, buffer, dst_device,
+              to_device(args->buffer, args->dst_device, &args->dst_buffer))
 
-PJRT_Error *cpu_api_PJRT_Buffer_CopyToMemory(
-    PJRT_Buffer_CopyToMemory_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_CopyToMemory, buffer);
-  CPU_API_ENTER(PJRT_Buffer_CopyToMemory, dst_memory);
-  return cpu_api_error(to_device(args->buffer,
-                                 cpu_api_memory_device(args->dst_memory),
-                                 &args->dst_buffer));
-}
+CPU_API_CALL2(PJRT_Buffer_CopyToMemory, buffer, dst_memory,
+              to_device(args->buffer, cpu_api_memory_device(args->dst_memory),
+                        &args->dst_buffer))

@@ -134,11 +134,8 @@ static calx_status *memory_stats(PJRT_Device_MemoryStats_Args *args)
 }
 
 // Callers of 0.113 and later have two more fields at the end.
-PJRT_Error *cpu_api_PJRT_Device_MemoryStats(PJRT_Device_MemoryStats_Args *args)
-{
-  CPU_API_ENTER_FROM(PJRT_Device_MemoryStats, peak_pool_bytes_is_set, device);
-  return cpu_api_error(memory_stats(args));
-}
+CPU_API_CALL_FROM(PJRT_Device_MemoryStats, peak_pool_bytes_is_set, device,
+                  memory_stats(args))
 
 static calx_status *clear_stats(PJRT_Device *device)
 {

@@ -200,13 +200,9 @@ static calx_status *await(PJRT_Event *event)
 
 CPU_API_CALL(PJRT_Event_Await, event, await(args->event))
 
-PJRT_Error *cpu_api_PJRT_Event_OnReady(PJRT_Event_OnReady_Args *args)
-{
-  CPU_API_ENTER(PJRT_Event_OnReady, event);
-  CPU_API_ENTER(PJRT_Event_OnReady, callback);
-  return cpu_api_error(add(args->event, &(waiter){ .callers = args->callback,
-                                                   .user = args->user_arg }));
-}
+CPU_API_CALL2(PJRT_Event_OnReady, event, callback,
+              add(args->event, &(waiter){ .callers = args->callback,
+                                          .user = args->user_arg }))
 
 static calx_status *create(PJRT_Event **out)
 {

@@ -296,13 +296,7 @@ static calx_status *execute(const execute_args *c)
   return execute_one(c, slot, device);
 }
 
-PJRT_Error *cpu_api_PJRT_LoadedExecutable_Execute(
-    PJRT_LoadedExecutable_Execute_Args *args)
-{
-  CPU_API_ENTER(PJRT_LoadedExecutable_Execute, executable);
-  CPU_API_ENTER(PJRT_LoadedExecutable_Execute, options);
-  return cpu_api_error(execute(args));
-}
+CPU_API_CALL2(PJRT_LoadedExecutable_Execute, executable, options, execute(args))
 
 // ---- contexts: data for custom calls, which this engine does not have ----
 
@@ -329,9 +323,4 @@ static calx_status *poison(PJRT_Device_PoisonExecution_Args *args)
 }
 
 // Callers before 0.100 have no payload, which this engine ignores.
-PJRT_Error *cpu_api_PJRT_Device_PoisonExecution(
-    PJRT_Device_PoisonExecution_Args *args)
-{
-  CPU_API_ENTER_FROM(PJRT_Device_PoisonExecution, poisoned, device);
-  return cpu_api_error(poison(args));
-}
+CPU_API_CALL_FROM(PJRT_Device_PoisonExecution, poisoned, device, poison(args))
