@@ -13,8 +13,8 @@
 #include "run/comm.h"
 #include "run/layout.h"
 
-// The size of a huge page. An arena of at least this size is made of huge
-// pages, which take a third of the time to touch first.
+// An arena of at least this size uses huge pages: the first access to all of it
+// then takes a third of the time.
 #define HUGE_PAGE ((size_t)2 << 20)
 
 CX_COUNTER(overlapped_counter, "CpuOverlappedCollectives");
@@ -76,7 +76,7 @@ static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
   if (c->arena == NULL) {
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "program '%s' needs %zu bytes of temporary memory, which "
-                    "the system does not give",
+                    "cannot be allocated",
                     p->info.name, p->info.arena_bytes);
   }
   c->arena_bytes = bytes;
