@@ -23,8 +23,9 @@ typedef struct cpu_coll_topology {
   int fd;
   uint32_t host_first, n_host;  // the devices of this host
   uint32_t own_first, n_own;    // the devices of this process
-  uint32_t n_world;  // of all hosts; more than n_host: the rest are reached by
-                     // MPI; 0: n_host
+  // The devices of all hosts; 0: n_host. Those of other hosts are reached by
+  // MPI.
+  uint32_t n_world;
   int64_t timeout_ms;  // of waiting for the other hosts' processes at the start
 } cpu_coll_topology;
 calx_status *cpu_coll_new(const cpu_coll_topology *topology,

@@ -1,5 +1,5 @@
 // coll/link: see link.h. One thread at a time makes progress: it starts what
-// was posted, tests what is under way, and passes received messages on.
+// was posted, tests active transfers, and forwards received messages.
 #include "coll/link.h"
 
 #include <stdio.h>
@@ -124,7 +124,7 @@ void cpu_coll_link_sleep(cpu_coll_link *l, uint32_t wake_word)
   atomic_fetch_sub(&l->sleepers, 1);
 }
 
-// ---- posting ------------------------------------------------------
+// ---- posting ----------------------------------------------------------------
 
 void cpu_coll_link_post(cpu_coll_link *l, cpu_coll_transfer *t)
 {

@@ -33,8 +33,8 @@ typedef struct cpu_coll_host {
 } cpu_coll_host;
 
 typedef struct cpu_coll_head {
-  _Atomic uint32_t clients[CPU_COLL_HOST_DEVICES];  // of a process, by its
-                                                    // first device
+  // How many clients a process has opened, by the process's first device.
+  _Atomic uint32_t clients[CPU_COLL_HOST_DEVICES];
   _Atomic uint64_t device_groups[CPU_COLL_DEVICE_GROUPS];  // keys; 0: free
 } cpu_coll_head;
 
@@ -102,8 +102,7 @@ typedef struct cpu_coll_local_device {
   uint32_t *order;    // [room]: indices into the group, sorted by hosts
   cpu_coll_host_group *host_groups;  // [room]
   uint64_t launch, step;
-  bool keeps_polling;  // between cpu_coll_link_keep_polling() and
-                       // _stop_polling()
+  bool keeps_polling;  // counted by cpu_coll_link_keep_polling()
   const cpu_coll_submission *submission;  // of a direct collective
   uint32_t generation;   // cpu_threads_generation() of the last collective
   size_t operand_bytes;  // used of its operand buffer

@@ -1,6 +1,6 @@
-// The end of connections between hosts, with an MPI of this file's: it tells
-// this process all that it says as if another one had said it, of the devices
-// that follow; and what is received by devices never comes, until it comes too
+// How connections between hosts end, with a fake MPI. It returns each message
+// to this process as if another process had sent it about the devices that
+// follow. Transfers to devices do not finish until a test lets them finish too
 // late.
 #include <stdlib.h>
 #include <string.h>
@@ -156,16 +156,16 @@ static void hear(void *user, const void *message, size_t bytes)
 static calx_status *open_link(const calx_segment_head *failed,
                               int64_t timeout_ms, cpu_coll_link **out)
 {
-  const uint32_t told[] = { 0, OWN };
+  const uint32_t own[] = { 0, OWN };
   uint32_t all[4];
   const cpu_coll_link_options options = { .processes = 2,
                                           .max_tag = 100,
                                           .timeout_ms = timeout_ms,
                                           .job = failed,
                                           .on_message = hear,
-                                          .own = told,
+                                          .own = own,
                                           .all = all,
-                                          .own_bytes = sizeof told };
+                                          .own_bytes = sizeof own };
   return cpu_coll_link_open(&options, out);
 }
 
