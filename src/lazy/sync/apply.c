@@ -81,6 +81,16 @@ static bool connect(cx_graph_node *node, const cx_lazy_call *call)
   return any;
 }
 
+// Whether the bytes fit by a bound that needs no product: every size is below
+// 2^bits, and an element has at most 2^3 bytes.
+static bool is_small(const cx_graph_shape *s)
+{
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < s->rank; i++) all |= (uint64_t)s->dims[i];
+  uint32_t bits = 64 - (uint32_t)__builtin_clzll(all);
+  return bits * s->rank + 3 < 63;
+}
+
 // What follows counts elements and bytes in 64 bits.
 static calx_status *check_sizes(const cx_graph_node *node, uint32_t n_out)
 {
@@ -88,7 +98,9 @@ static calx_status *check_sizes(const cx_graph_node *node, uint32_t n_out)
     const cx_graph_shape *s = &node->out[k].shape;
     int64_t elements;
     size_t bytes;
-    if (cx_dims_bytes(s->dtype, s->dims, s->rank, &elements, &bytes)) continue;
+    if (is_small(s) ||
+        cx_dims_bytes(s->dtype, s->dims, s->rank, &elements, &bytes))
+      continue;
     return cx_error(CALX_INVALID_ARGUMENT, "%s: the result %s is too large",
                     node->op->name, cx_graph_shape_str(s));
   }
