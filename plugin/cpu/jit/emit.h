@@ -164,6 +164,8 @@ int64_t cpu_jit_elements(const cx_hlo_value *v);
 const cx_hlo_type *cpu_jit_type(const cx_hlo_value *v);
 
 cpu_jit_slot *cpu_jit_slot_of(cpu_jit_env *env, const cx_hlo_value *v);
+// Before which dimensions the value's index should be cut.
+uint32_t cpu_jit_need_of(cpu_jit_env *env, const cx_hlo_value *v);
 
 // ---- loops.c ----
 
@@ -328,8 +330,6 @@ cpu_jit_val cpu_jit_summed(cpu_jit_env *env, cpu_jit_val sum, cx_hlo_elem e);
 
 // ---- merge.c ----
 
-// Before which dimensions the value's index should be cut.
-uint32_t cpu_jit_need_of(cpu_jit_env *env, const cx_hlo_value *v);
 // Fills the slots' needs. Operations in program order.
 void cpu_jit_merge(cpu_jit_env *env);
 // The runs of dimensions of a type between these cuts: sizes, and how many

@@ -354,3 +354,8 @@ cpu_jit_slot *cpu_jit_slot_of(cpu_jit_env *env, const cx_hlo_value *v)
   }
   return &env->slots[i];
 }
+
+uint32_t cpu_jit_need_of(cpu_jit_env *env, const cx_hlo_value *v)
+{
+  return cpu_jit_slot_of(env, v)->need;
+}

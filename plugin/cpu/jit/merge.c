@@ -4,11 +4,6 @@
 
 #include "jit/emit.h"
 
-uint32_t cpu_jit_need_of(cpu_jit_env *env, const cx_hlo_value *v)
-{
-  return cpu_jit_slot_of(env, v)->need;
-}
-
 void cpu_jit_merge(cpu_jit_env *env)
 {
   const cpu_jit_kernel *k = env->kernel;
