@@ -311,6 +311,9 @@ cpu_jit_val cpu_jit_bitcast(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to);
 bool cpu_jit_kernel_turned(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_reduce(cpu_jit_env *env, cpu_jit_kernel *k);
+
+// ---- sum.c ----
+
 // Additions of f32 one to another; what they give is added up in f64.
 #define CPU_JIT_BLOCK 128
 // The operation that makes result `i` of the body of `op`, if each result is

@@ -20,73 +20,6 @@ static bool is_reduced(const cx_hlo_op *op, size_t d)
   return cx_hlo_ints_have(cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS), (int64_t)d);
 }
 
-static const cx_hlo_op *simple_result(const cx_hlo_op *op, size_t i)
-{
-  const cx_hlo_block *b = op->regions[0].first;
-  const cx_hlo_op *one = b->last->operands[i]->op;
-  const cx_hlo_value *x = &b->args[i], *y = &b->args[op->n_results + i];
-  if (one == NULL || one->n_operands != 2 ||
-      b->last->operands[i] != &one->results[0] ||
-      cpu_jit_type(&one->results[0])->elem != cpu_jit_type(x)->elem) {
-    return NULL;
-  }
-  const bool both = (one->operands[0] == x && one->operands[1] == y) ||
-                    (one->operands[0] == y && one->operands[1] == x);
-  if (!both) return NULL;
-  switch (one->kind) {
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_MULTIPLY:
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR:
-    case CX_HLO_OP_XOR: return one;
-    default: return NULL;
-  }
-}
-
-const cx_hlo_op *cpu_jit_simple_body(const cx_hlo_op *op, size_t i)
-{
-  for (size_t j = 0; j < op->n_results; j++) {
-    if (simple_result(op, j) == NULL) return NULL;
-  }
-  return simple_result(op, i);
-}
-
-cx_hlo_elem cpu_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e)
-{
-  const bool small = e == CX_HLO_BF16 || e == CX_HLO_F16;
-  return simple != NULL && small ? CX_HLO_F32 : e;
-}
-
-cx_hlo_elem cpu_jit_total_elem(const cx_hlo_op *simple, cx_hlo_elem e)
-{
-  if (simple == NULL || simple->kind != CX_HLO_OP_ADD) return e;
-  if (e == CX_HLO_C64) return CX_HLO_C128;
-  return e == CX_HLO_F32 ? CX_HLO_F64 : e;
-}
-
-cpu_jit_val cpu_jit_combine(cpu_jit_env *env, const cx_hlo_op *simple,
-                            cpu_jit_val a, cpu_jit_val b)
-{
-  b.elem = a.elem;
-  const cpu_jit_val args[2] = { a, b };
-  cpu_jit_val out = cpu_jit_element(env, simple, args);
-  out.elem = a.elem;
-  return out;
-}
-
-cpu_jit_val cpu_jit_summed(cpu_jit_env *env, cpu_jit_val sum, cx_hlo_elem e)
-{
-  if (sum.elem == e) return sum;
-  if (cx_hlo_elem_part(sum.elem) == CX_HLO_F64) {
-    return cpu_jit_convert(env, sum, e);
-  }
-  sum.re = cpu_jit_round(env, cpu_jit_at(env, sum.level), sum.re, e);
-  sum.elem = e;
-  return sum;
-}
-
 static bool add_sums(cpu_jit_env *env, cpu_jit_plan *p, const cx_hlo_op *op)
 {
   const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
@@ -281,12 +214,6 @@ static bool has_totals(const cpu_jit_plan *p)
     if (cpu_jit_total_elem(s->simple, s->elem) != s->elem) return true;
   }
   return false;
-}
-
-int64_t cpu_jit_block(int64_t chain)
-{
-  // A little more, rather than little more than half.
-  return (CPU_JIT_BLOCK + chain / 4) / chain;
 }
 
 // Steps of the loop over run i.
