@@ -1,12 +1,13 @@
-// hlo/infer: operations of CHLO that StableHLO has not.
+// hlo/infer: operations of CHLO that StableHLO does not have.
 //
 // Source: openxla/stablehlo, dialect/ChloOps.td.
 #include "hlo/infer.h"
 
 // ---- broadcasting ----
 
-// The operand dimension that becomes dimension `i` of a result of this rank;
-// -1: none does. Without the attribute, the last ones meet, as in numpy.
+// The dimension of x that becomes dimension `i` of a result of this rank; -1:
+// there is none. Without the attribute, the last dimensions are aligned, as in
+// numpy.
 static int64_t source_dim(const cx_hlo_infer *in, const cx_hlo_type *x,
                           size_t rank, size_t i)
 {
@@ -22,7 +23,7 @@ static int64_t source_dim(const cx_hlo_infer *in, const cx_hlo_type *x,
   return -1;
 }
 
-// The sizes that operands [first, last] have in common.
+// The sizes to which operands [first, last] are broadcast.
 static calx_status *common_dims(cx_hlo_infer *in, size_t first, size_t last,
                                 size_t *out_rank, int64_t **out_dims)
 {
@@ -51,17 +52,8 @@ static calx_status *common_dims(cx_hlo_infer *in, size_t first, size_t last,
   return NULL;
 }
 
-static calx_status *same_elements(const cx_hlo_infer *in, size_t a, size_t b)
-{
-  const cx_hlo_type *x = cx_hlo_operand(in, a);
-  const cx_hlo_type *y = cx_hlo_operand(in, b);
-  if (x->elem == y->elem) return NULL;
-  return cx_hlo_bad(in, "operands have different element types: %s and %s",
-                    CX_HLO_SHAPE(x), CX_HLO_SHAPE(y));
-}
-
-// Where the shorter operand's dimensions go.
-static calx_status *check_places(const cx_hlo_infer *in)
+// The attribute maps the dimensions of the operand of the lower rank.
+static calx_status *check_mapping(const cx_hlo_infer *in)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
   const cx_hlo_type *y = cx_hlo_operand(in, 1);
@@ -76,17 +68,13 @@ calx_status *cx_hlo_infer_broadcasting(cx_hlo_infer *in)
 {
   size_t rank = 0;
   int64_t *dims = NULL;
-  CALX_TRY(same_elements(in, 0, 1));
-  CALX_TRY(check_places(in));
+  CALX_TRY(cx_hlo_need_same_elem(in, 0, 1));
+  CALX_TRY(check_mapping(in));
   CALX_TRY(common_dims(in, 0, 1, &rank, &dims));
   cx_hlo_elem elem = cx_hlo_operand(in, 0)->elem;
   if (in->op->kind == CX_HLO_OP_CHLO_BROADCAST_COMPARE) elem = CX_HLO_I1;
   if (in->op->kind == CX_HLO_OP_CHLO_BROADCAST_COMPLEX) {
-    if (elem != CX_HLO_F32 && elem != CX_HLO_F64) {
-      return cx_hlo_bad(in, "operands must be f32 or f64, got %s",
-                        CX_HLO_SHAPE(cx_hlo_operand(in, 0)));
-    }
-    elem = elem == CX_HLO_F32 ? CX_HLO_C64 : CX_HLO_C128;
+    CALX_TRY(cx_hlo_complex_elem(in, &elem));
   }
   return cx_hlo_result(in, 0, elem, rank, dims);
 }
@@ -95,7 +83,7 @@ calx_status *cx_hlo_infer_broadcast_select(cx_hlo_infer *in)
 {
   size_t rank = 0;
   int64_t *dims = NULL;
-  CALX_TRY(same_elements(in, 1, 2));
+  CALX_TRY(cx_hlo_need_same_elem(in, 1, 2));
   if (cx_hlo_operand(in, 0)->elem != CX_HLO_I1) {
     return cx_hlo_bad(in, "the predicate must be i1, got %s",
                       CX_HLO_SHAPE(cx_hlo_operand(in, 0)));
@@ -106,7 +94,8 @@ calx_status *cx_hlo_infer_broadcast_select(cx_hlo_infer *in)
 
 // ---- others ----
 
-// The operand's shape, filled with a number or a literal of one element.
+// The attribute is a number or a literal of one element. The result has its
+// element type and the sizes of the operand.
 calx_status *cx_hlo_infer_constant_like(cx_hlo_infer *in)
 {
   const cx_hlo_attr *v = cx_hlo_op_attr(in->op, CX_HLO_A_SCALAR);
@@ -126,7 +115,7 @@ calx_status *cx_hlo_infer_constant_like(cx_hlo_infer *in)
   return cx_hlo_result(in, 0, elem, x->rank, x->dims);
 }
 
-// The k largest along the last dimension, and where they stood.
+// The k largest elements along the last dimension, and their indices.
 calx_status *cx_hlo_infer_top_k(cx_hlo_infer *in)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
@@ -136,7 +125,7 @@ calx_status *cx_hlo_infer_top_k(cx_hlo_infer *in)
     return cx_hlo_bad(in, "k %lld does not fit the last dimension of %s",
                       (long long)k, CX_HLO_SHAPE(x));
   }
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  int64_t *dims = cx_hlo_dims_copy(in, x);
   if (dims == NULL) return cx_out_of_memory();
   dims[x->rank - 1] = k;
   CALX_TRY(cx_hlo_result(in, 0, x->elem, x->rank, dims));

@@ -1,7 +1,7 @@
-// hlo/infer: operations that speak with other devices.
+// hlo/infer: operations in which several devices take part.
 //
-// What the groups must be for a given number of devices is checked by who
-// compiles; here they are only well formed.
+// The rules check that the groups are well formed. Whether the groups fit the
+// number of devices is checked by the compiler.
 #include <stdlib.h>
 
 #include "hlo/infer.h"
@@ -13,13 +13,13 @@ static int compare(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-// The integers e[first], e[first + step], … : none below `least`, and none
-// twice but -1, which fills groups up.
+// The integers e[first], e[first + step], … are not below `least` and differ.
+// Only -1, which pads groups, may occur several times.
 static calx_status *check_ids(const cx_hlo_infer *in, const char *what,
                               const cx_hlo_elements *e, size_t first,
                               size_t step, int64_t least)
 {
-  // A splat may stand for more elements than could ever be counted.
+  // Two elements of a splat are enough: there may be more than memory holds.
   const size_t all = (size_t)cx_hlo_type_elements(&e->type.tensor);
   const size_t n = e->splat ? (all > 2 * step ? 2 : all / step) : all / step;
   int64_t *ids = CX_ARENA_ARRAY(in->arena, int64_t, n + 1);
@@ -38,8 +38,7 @@ static calx_status *check_ids(const cx_hlo_infer *in, const char *what,
   return NULL;
 }
 
-// The members of a group; 0 where the groups are empty, which means one group
-// of all devices.
+// The size of a group; 0 for no groups, which means one group of all devices.
 static calx_status *group_size(const cx_hlo_infer *in, int64_t *out)
 {
   const cx_hlo_attr *groups = cx_hlo_op_attr(in->op, CX_HLO_A_REPLICA_GROUPS);
@@ -48,10 +47,10 @@ static calx_status *group_size(const cx_hlo_infer *in, int64_t *out)
   return check_ids(in, "replica_groups", e, 0, 1, -1);
 }
 
-// How many take part: the group's size; where that is not said here, because
-// there are no groups or because all partitions of its replicas are in each
-// group (a channel without use_global_device_ids), what the sizes say, `large`
-// over `small`.
+// The number of participants in a group. It is the group's size, unless there
+// are no groups, or a group contains all partitions of its replicas (a channel
+// without use_global_device_ids). Then it follows from the sizes of operand and
+// result: `large` over `small`.
 static calx_status *count_members(const cx_hlo_infer *in, int64_t size,
                                   int64_t large, int64_t small, int64_t *out)
 {
@@ -68,16 +67,12 @@ static calx_status *count_members(const cx_hlo_infer *in, int64_t size,
                     (long long)size, (long long)large, (long long)small);
 }
 
-// The last operand names the root where the attribute says so.
+// With has_dynamic_root the last operand is the root.
 static calx_status *same_results(cx_hlo_infer *in)
 {
   const size_t root = cx_hlo_op_flag(in->op, CX_HLO_A_HAS_DYNAMIC_ROOT);
   const size_t n = in->op->n_operands - root;
-  if (n < 1 || in->op->n_results != n) {
-    return cx_hlo_bad(in, "%zu operands need as many results, got %u", n,
-                      in->op->n_results);
-  }
-  for (size_t i = 0; i < n; i++) in->results[i] = in->op->operands[i]->type;
+  CALX_TRY(cx_hlo_same_results(in, "operands", n));
   if (root == 0 || cx_hlo_elem_is_int(cx_hlo_operand(in, n)->elem)) {
     return NULL;
   }
@@ -90,13 +85,10 @@ calx_status *cx_hlo_infer_all_reduce(cx_hlo_infer *in)
   int64_t size = 0;
   CALX_TRY(group_size(in, &size));
   CALX_TRY(same_results(in));
-  // One region of two scalars serves all operands, so they are of one type.
+  // One region of two scalars serves all operands.
   const cx_hlo_elem first = cx_hlo_operand(in, 0)->elem;
   for (size_t i = 1; i < in->op->n_results; i++) {
-    if (cx_hlo_operand(in, i)->elem == first) continue;
-    return cx_hlo_bad(in, "operands have different element types: %s and %s",
-                      CX_HLO_SHAPE(cx_hlo_operand(in, 0)),
-                      CX_HLO_SHAPE(cx_hlo_operand(in, i)));
+    CALX_TRY(cx_hlo_need_same_elem(in, 0, i));
   }
   cx_hlo_elem elem;
   CALX_TRY(cx_hlo_need_reducer(in, 0, &first, 1, &elem));
@@ -117,7 +109,7 @@ calx_status *cx_hlo_infer_reduce_scatter(cx_hlo_infer *in)
   CALX_TRY(cx_hlo_need_dim(in, "scatter_dimension", d, x->rank));
   cx_hlo_elem elem;
   CALX_TRY(cx_hlo_need_reducer(in, 0, &x->elem, 1, &elem));
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  int64_t *dims = cx_hlo_dims_copy(in, x);
   if (dims == NULL) return cx_out_of_memory();
   if (declared.rank == x->rank) {
     CALX_TRY(count_members(in, size, x->dims[d], declared.dims[d], &size));
@@ -135,26 +127,24 @@ calx_status *cx_hlo_infer_all_gather(cx_hlo_infer *in)
   const int64_t d = cx_hlo_op_int(in->op, CX_HLO_A_ALL_GATHER_DIM);
   int64_t size = 0;
   CALX_TRY(group_size(in, &size));
+  CALX_TRY(cx_hlo_need_results(in, "operands", in->op->n_operands));
   for (size_t i = 0; i < in->op->n_operands; i++) {
     const cx_hlo_type *x = cx_hlo_operand(in, i);
     CALX_TRY(cx_hlo_need_dim(in, "all_gather_dim", d, x->rank));
     int64_t factor = size;
-    if (i < in->op->n_results && in->results[i].tensor.rank == x->rank) {
+    if (in->results[i].tensor.rank == x->rank) {
       CALX_TRY(count_members(in, size, in->results[i].tensor.dims[d],
                              x->dims[d], &factor));
     }
-    int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+    int64_t *dims = cx_hlo_dims_copy(in, x);
     if (dims == NULL) return cx_out_of_memory();
     if (__builtin_mul_overflow(dims[d], factor, &dims[d])) {
       return cx_hlo_bad(in, "%s times %lld is too large", CX_HLO_SHAPE(x),
                         (long long)factor);
     }
-    if (i >= in->op->n_results) break;
     CALX_TRY(cx_hlo_result(in, i, x->elem, x->rank, dims));
   }
-  if (in->op->n_results == in->op->n_operands) return NULL;
-  return cx_hlo_bad(in, "%u operands need as many results, got %u",
-                    in->op->n_operands, in->op->n_results);
+  return NULL;
 }
 
 calx_status *cx_hlo_infer_all_to_all(cx_hlo_infer *in)
@@ -178,7 +168,7 @@ calx_status *cx_hlo_infer_all_to_all(cx_hlo_infer *in)
                         (long long)split, CX_HLO_SHAPE(x), (long long)count,
                         (long long)size);
     }
-    int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+    int64_t *dims = cx_hlo_dims_copy(in, x);
     if (dims == NULL) return cx_out_of_memory();
     dims[split] /= count;
     if (__builtin_mul_overflow(dims[join], count, &dims[join])) {
@@ -208,13 +198,6 @@ calx_status *cx_hlo_infer_collective_permute(cx_hlo_infer *in)
 }
 
 calx_status *cx_hlo_infer_collective_broadcast(cx_hlo_infer *in)
-{
-  int64_t size = 0;
-  CALX_TRY(group_size(in, &size));
-  return same_results(in);
-}
-
-calx_status *cx_hlo_infer_cross_replica_sum(cx_hlo_infer *in)
 {
   int64_t size = 0;
   CALX_TRY(group_size(in, &size));

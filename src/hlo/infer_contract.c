@@ -1,7 +1,9 @@
 // hlo/infer: dot products and convolutions.
 //
-// The result's element type may be wider than the operands' (i8 x i8 -> i32),
-// so it is the declared one; the operands' where none is.
+// The element type of the result may be wider than that of the operands (i8 x
+// i8
+// -> i32), so the rules take the declared one. Where none is declared, it is
+// that of the operands.
 #include "hlo/infer.h"
 
 #include <string.h>
@@ -39,8 +41,8 @@ static calx_status *check_precisions(const cx_hlo_infer *in)
 
 // ---- dots ----
 
-static calx_status *check_dot_sides(const cx_hlo_infer *in,
-                                    const cx_hlo_dot_numbers *d)
+static calx_status *check_dot_dims(const cx_hlo_infer *in,
+                                   const cx_hlo_dot_numbers *d)
 {
   const cx_hlo_ints batch[2] = { d->lhs_batch, d->rhs_batch };
   const cx_hlo_ints contract[2] = { d->lhs_contract, d->rhs_contract };
@@ -54,14 +56,14 @@ static calx_status *check_dot_sides(const cx_hlo_infer *in,
     CALX_TRY(cx_hlo_need_dims(in, names[s][1], contract[s], rank));
     for (size_t i = 0; i < batch[s].n; i++) {
       if (!cx_hlo_ints_have(contract[s], batch[s].v[i])) continue;
-      return cx_hlo_bad(in, "dimension %lld stands in %s and %s",
+      return cx_hlo_bad(in, "dimension %lld is in both %s and %s",
                         (long long)batch[s].v[i], names[s][0], names[s][1]);
     }
   }
   return NULL;
 }
 
-// Pairs of dimensions that must have the same size.
+// Checks pairs of dimensions, which must have the same size.
 static calx_status *check_dot_pairs(const cx_hlo_infer *in, const char *what,
                                     cx_hlo_ints lhs, cx_hlo_ints rhs)
 {
@@ -82,6 +84,7 @@ static calx_status *check_dot_pairs(const cx_hlo_infer *in, const char *what,
   return NULL;
 }
 
+// Appends the sizes of the other dimensions; returns the new count.
 static size_t add_free(const cx_hlo_type *x, cx_hlo_ints batch,
                        cx_hlo_ints contract, int64_t *dims, size_t n)
 {
@@ -102,7 +105,7 @@ calx_status *cx_hlo_infer_dot_general(cx_hlo_infer *in)
   const cx_hlo_dot_numbers *d =
       cx_hlo_op_struct(in->op, CX_HLO_A_DOT_DIMENSION_NUMBERS);
   CALX_TRY(check_precisions(in));
-  CALX_TRY(check_dot_sides(in, d));
+  CALX_TRY(check_dot_dims(in, d));
   CALX_TRY(check_dot_pairs(in, "batching", d->lhs_batch, d->rhs_batch));
   CALX_TRY(
       check_dot_pairs(in, "contracting", d->lhs_contract, d->rhs_contract));
@@ -139,11 +142,11 @@ calx_status *cx_hlo_infer_dot(cx_hlo_infer *in)
 
 // ---- convolution ----
 
-// The batch, feature and spatial dimensions of one of the three tensors are all
-// of its dimensions, each once.
-static calx_status *check_conv_side(const cx_hlo_infer *in, const char *what,
-                                    int64_t first, int64_t second,
-                                    cx_hlo_ints spatial, size_t rank)
+// Every dimension of input, kernel or output occurs once among the two named
+// dimensions and the spatial ones.
+static calx_status *check_conv_tensor(const cx_hlo_infer *in, const char *what,
+                                      int64_t first, int64_t second,
+                                      cx_hlo_ints spatial, size_t rank)
 {
   int64_t *all = CX_ARENA_ARRAY(in->arena, int64_t, spatial.n + 2);
   if (all == NULL) return cx_out_of_memory();
@@ -168,12 +171,12 @@ static calx_status *check_conv_numbers(const cx_hlo_infer *in,
     return cx_hlo_bad(in, "ranks must be equal and at least 2, got %s and %s",
                       CX_HLO_SHAPE(x), CX_HLO_SHAPE(k));
   }
-  CALX_TRY(check_conv_side(in, "input", c->input_batch, c->input_feature,
-                           c->input_spatial, x->rank));
-  CALX_TRY(check_conv_side(in, "kernel", c->kernel_input, c->kernel_output,
-                           c->kernel_spatial, x->rank));
-  return check_conv_side(in, "output", c->output_batch, c->output_feature,
-                         c->output_spatial, x->rank);
+  CALX_TRY(check_conv_tensor(in, "input", c->input_batch, c->input_feature,
+                             c->input_spatial, x->rank));
+  CALX_TRY(check_conv_tensor(in, "kernel", c->kernel_input, c->kernel_output,
+                             c->kernel_spatial, x->rank));
+  return check_conv_tensor(in, "output", c->output_batch, c->output_feature,
+                           c->output_spatial, x->rank);
 }
 
 static calx_status *check_conv_groups(const cx_hlo_infer *in,
@@ -208,7 +211,8 @@ static calx_status *check_conv_groups(const cx_hlo_infer *in,
   return NULL;
 }
 
-// A dynamic_conv's padding: what its operand says, where that is known.
+// The padding of a dynamic_conv is its last operand; *out is NULL where that is
+// no constant.
 static calx_status *conv_padding(const cx_hlo_infer *in, size_t n,
                                  const cx_hlo_elements **out)
 {
@@ -227,7 +231,7 @@ static calx_status *conv_padding(const cx_hlo_infer *in, size_t n,
   return NULL;
 }
 
-// The result's size along spatial dimension i.
+// The size of the result along spatial dimension i.
 static calx_status *conv_size(const cx_hlo_infer *in,
                               const cx_hlo_conv_numbers *c, size_t i,
                               const cx_hlo_elements *padding, int64_t *out)

@@ -1,10 +1,8 @@
 // hlo/infer: operations whose sizes are operands.
 //
-// Sizes of results must be known all the same: the declared type says them.
-// Where the operand is a constant, it must agree.
+// The sizes of the results must be static: they are those of the declared type.
+// An operand that is a constant must agree with them.
 #include "hlo/infer.h"
-
-#include <string.h>
 
 const cx_hlo_elements *cx_hlo_literal_of(const cx_hlo_value *v)
 {
@@ -30,7 +28,7 @@ calx_status *cx_hlo_need_vector(const cx_hlo_infer *in, size_t i, size_t n,
                     CX_HLO_SHAPE(t));
 }
 
-// Operand i tells the sizes of the declared result.
+// Operand i has the sizes of the declared result.
 static calx_status *check_shape(const cx_hlo_infer *in, size_t i)
 {
   const cx_hlo_type *to = &in->results[0].tensor;
@@ -77,8 +75,8 @@ calx_status *cx_hlo_infer_dynamic_broadcast_in_dim(cx_hlo_infer *in)
 
 // ---- parts ----
 
-// The declared sizes, for a result of the operand's rank; `most`: none is
-// greater than the operand's.
+// The result has the declared sizes, and the rank of the operand. `most`: no
+// size is greater than that of the operand.
 static calx_status *declared_dims(cx_hlo_infer *in, bool most)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
@@ -94,52 +92,50 @@ static calx_status *declared_dims(cx_hlo_infer *in, bool most)
   return cx_hlo_result(in, 0, x->elem, to.rank, to.dims);
 }
 
+// Operands first to first + 2 have one integer for each dimension of operand 0.
+// Writes them; *out_known: all of them are constants.
+static calx_status *three_vectors(const cx_hlo_infer *in, size_t first,
+                                  cx_hlo_ints out[3], bool *out_known)
+{
+  const size_t rank = cx_hlo_operand(in, 0)->rank;
+  *out_known = true;
+  for (size_t k = 0; k < 3; k++) {
+    const cx_hlo_elements *known = NULL;
+    CALX_TRY(cx_hlo_need_vector(in, first + k, rank, &known));
+    int64_t *v = CX_ARENA_ARRAY(in->arena, int64_t, rank);
+    if (v == NULL) return cx_out_of_memory();
+    for (size_t i = 0; known != NULL && i < rank; i++) {
+      v[i] = cx_hlo_elements_int(known, i);
+    }
+    out[k] = (cx_hlo_ints){ v, rank };
+    *out_known &= known != NULL;
+  }
+  return NULL;
+}
+
 calx_status *cx_hlo_infer_real_dynamic_slice(cx_hlo_infer *in)
 {
-  const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  const cx_hlo_elements *part[3];
-  for (size_t i = 0; i < 3; i++) {
-    CALX_TRY(cx_hlo_need_vector(in, i + 1, x->rank, &part[i]));
-    if (cx_hlo_operand(in, i + 1)->elem == cx_hlo_operand(in, 1)->elem) {
-      continue;
-    }
+  cx_hlo_ints ranges[3];
+  bool known = false;
+  CALX_TRY(three_vectors(in, 1, ranges, &known));
+  const cx_hlo_elem elem = cx_hlo_operand(in, 1)->elem;
+  if (cx_hlo_operand(in, 2)->elem != elem ||
+      cx_hlo_operand(in, 3)->elem != elem) {
     return cx_hlo_bad(in, "starts, limits and strides must be of one type");
   }
-  if (part[0] == NULL || part[1] == NULL || part[2] == NULL) {
-    return declared_dims(in, true);
-  }
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
-  if (dims == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < x->rank; i++) {
-    CALX_TRY(cx_hlo_sliced(in, i, cx_hlo_elements_int(part[0], i),
-                           cx_hlo_elements_int(part[1], i),
-                           cx_hlo_elements_int(part[2], i), &dims[i]));
-  }
-  return cx_hlo_result(in, 0, x->elem, x->rank, dims);
+  return known ? cx_hlo_sliced(in, ranges) : declared_dims(in, true);
 }
 
 calx_status *cx_hlo_infer_dynamic_pad(cx_hlo_infer *in)
 {
-  const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  const cx_hlo_elements *part[3];
-  CALX_TRY(cx_hlo_need_padding_value(in));
-  for (size_t i = 0; i < 3; i++) {
-    CALX_TRY(cx_hlo_need_vector(in, i + 2, x->rank, &part[i]));
-  }
-  if (part[0] == NULL || part[1] == NULL || part[2] == NULL) {
-    return declared_dims(in, false);
-  }
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
-  if (dims == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < x->rank; i++) {
-    CALX_TRY(cx_hlo_padded(in, i, cx_hlo_elements_int(part[0], i),
-                           cx_hlo_elements_int(part[1], i),
-                           cx_hlo_elements_int(part[2], i), &dims[i]));
-  }
-  return cx_hlo_result(in, 0, x->elem, x->rank, dims);
+  cx_hlo_ints padding[3];
+  bool known = false;
+  CALX_TRY(cx_hlo_need_scalar(in, "padding", 1, 0));
+  CALX_TRY(three_vectors(in, 2, padding, &known));
+  return known ? cx_hlo_padded(in, padding) : declared_dims(in, false);
 }
 
-// The size is that of a part; the tensor keeps its own.
+// The operation restricts the valid part; the type of the tensor is the same.
 calx_status *cx_hlo_infer_set_dimension_size(cx_hlo_infer *in)
 {
   const cx_hlo_type *size = cx_hlo_operand(in, 1);

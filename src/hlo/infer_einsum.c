@@ -1,11 +1,11 @@
-// hlo/infer: contractions by letters, and index selection as torch has it.
+// hlo/infer: einsum, and index selection as in PyTorch.
 #include "hlo/infer.h"
 
-// What the letters of a config stand for.
+// The dimensions that the letters of a config name.
 typedef struct letters {
   int64_t sizes[128];
   bool known[128];
-  cx_hlo_str left;  // of the config
+  cx_hlo_str left;  // the part of the config that is not read yet
 } letters;
 
 static bool is_letter(char c)
@@ -20,22 +20,6 @@ static calx_status *bad_config(const cx_hlo_infer *in)
                     (int)s.n, s.s);
 }
 
-// Letters up to one that is none: one for each dimension of operand i.
-static calx_status *read_operand(const cx_hlo_infer *in, letters *l, size_t i)
-{
-  const cx_hlo_type *x = cx_hlo_operand(in, i);
-  for (size_t d = 0; d < x->rank; d++) {
-    if (l->left.n == 0 || !is_letter(*l->left.s)) return bad_config(in);
-    const size_t c = (size_t)*l->left.s;
-    l->left.s++;
-    l->left.n--;
-    if (l->known[c] && l->sizes[c] != x->dims[d]) return bad_config(in);
-    l->known[c] = true;
-    l->sizes[c] = x->dims[d];
-  }
-  return NULL;
-}
-
 static bool accept(letters *l, char c)
 {
   if (l->left.n == 0 || *l->left.s != c) return false;
@@ -44,19 +28,30 @@ static bool accept(letters *l, char c)
   return true;
 }
 
+// Reads one letter for each dimension of operand i.
+static calx_status *read_operand(const cx_hlo_infer *in, letters *l, size_t i)
+{
+  const cx_hlo_type *x = cx_hlo_operand(in, i);
+  for (size_t d = 0; d < x->rank; d++) {
+    if (l->left.n == 0 || !is_letter(*l->left.s)) return bad_config(in);
+    const size_t c = (size_t)*l->left.s;
+    accept(l, *l->left.s);
+    if (l->known[c] && l->sizes[c] != x->dims[d]) return bad_config(in);
+    l->known[c] = true;
+    l->sizes[c] = x->dims[d];
+  }
+  return NULL;
+}
+
 // config ::= letters (',' letters)? '->' letters
 calx_status *cx_hlo_infer_einsum(cx_hlo_infer *in)
 {
   letters l = { .left =
                     cx_hlo_op_attr(in->op, CX_HLO_A_EINSUM_CONFIG)->as.text };
-  const cx_hlo_elem elem = cx_hlo_operand(in, 0)->elem;
   for (size_t i = 0; i < in->op->n_operands; i++) {
     if (i != 0 && !accept(&l, ',')) return bad_config(in);
     CALX_TRY(read_operand(in, &l, i));
-    if (cx_hlo_operand(in, i)->elem == elem) continue;
-    return cx_hlo_bad(in, "operands have different element types: %s and %s",
-                      CX_HLO_SHAPE(cx_hlo_operand(in, 0)),
-                      CX_HLO_SHAPE(cx_hlo_operand(in, i)));
+    CALX_TRY(cx_hlo_need_same_elem(in, 0, i));
   }
   if (!accept(&l, '-') || !accept(&l, '>')) return bad_config(in);
   const size_t rank = l.left.n;
@@ -64,16 +59,16 @@ calx_status *cx_hlo_infer_einsum(cx_hlo_infer *in)
   if (dims == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < rank; i++) {
     const char c = l.left.s[i];
-    // Each once: what it was is forgotten.
+    // A letter may occur once in the result.
     if (!is_letter(c) || !l.known[(size_t)c]) return bad_config(in);
     l.known[(size_t)c] = false;
     dims[i] = l.sizes[(size_t)c];
   }
-  return cx_hlo_result(in, 0, elem, rank, dims);
+  return cx_hlo_result(in, 0, cx_hlo_operand(in, 0)->elem, rank, dims);
 }
 
-// Batch dimensions, then those before `dim`, then the indices', then those
-// behind it.
+// The result has the dimensions of x before `dim`, the dimensions of the
+// indices that are no batch dimensions, and the dimensions of x behind `dim`.
 calx_status *cx_hlo_infer_torch_index_select(cx_hlo_infer *in)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);

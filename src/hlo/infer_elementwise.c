@@ -1,14 +1,8 @@
 // hlo/infer: operations that work element by element.
 //
-// Nothing broadcasts in StableHLO: all shapes are equal, but for the scalar
-// predicate of select and the scalar bounds of clamp.
+// StableHLO does not broadcast: all operands have the same sizes. Only the
+// predicate of select and the bounds of clamp may have rank 0.
 #include "hlo/infer.h"
-
-static bool same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
-{
-  const cx_hlo_type other = { a->elem, b->rank, b->dims };
-  return cx_hlo_type_equal(a, &other);
-}
 
 static calx_status *same_operands(const cx_hlo_infer *in)
 {
@@ -21,7 +15,7 @@ static calx_status *same_operands(const cx_hlo_infer *in)
   return NULL;
 }
 
-// The first operand's shape with another element type.
+// The result has the sizes of the first operand and this element type.
 static calx_status *result_like(cx_hlo_infer *in, cx_hlo_elem elem)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
@@ -47,12 +41,9 @@ calx_status *cx_hlo_infer_is_finite(cx_hlo_infer *in)
 calx_status *cx_hlo_infer_complex(cx_hlo_infer *in)
 {
   CALX_TRY(same_operands(in));
-  const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  if (x->elem != CX_HLO_F32 && x->elem != CX_HLO_F64) {
-    return cx_hlo_bad(in, "operands must be f32 or f64, got %s",
-                      CX_HLO_SHAPE(x));
-  }
-  return result_like(in, x->elem == CX_HLO_F32 ? CX_HLO_C64 : CX_HLO_C128);
+  cx_hlo_elem elem;
+  CALX_TRY(cx_hlo_complex_elem(in, &elem));
+  return result_like(in, elem);
 }
 
 calx_status *cx_hlo_infer_compare(cx_hlo_infer *in)
@@ -85,7 +76,8 @@ calx_status *cx_hlo_infer_select(cx_hlo_infer *in)
     return cx_hlo_bad(in, "values have different types: %s and %s",
                       CX_HLO_SHAPE(a), CX_HLO_SHAPE(b));
   }
-  if (pred->elem != CX_HLO_I1 || (pred->rank != 0 && !same_dims(pred, a))) {
+  if (pred->elem != CX_HLO_I1 ||
+      (pred->rank != 0 && !cx_hlo_same_dims(pred, a))) {
     return cx_hlo_bad(
         in, "the predicate of %s must be i1 of its shape or rank 0, got %s",
         CX_HLO_SHAPE(a), CX_HLO_SHAPE(pred));
@@ -98,7 +90,8 @@ calx_status *cx_hlo_infer_clamp(cx_hlo_infer *in)
   const cx_hlo_type *x = cx_hlo_operand(in, 1);
   for (size_t i = 0; i < 3; i += 2) {
     const cx_hlo_type *bound = cx_hlo_operand(in, i);
-    if (bound->elem == x->elem && (bound->rank == 0 || same_dims(bound, x))) {
+    if (bound->elem == x->elem &&
+        (bound->rank == 0 || cx_hlo_same_dims(bound, x))) {
       continue;
     }
     return cx_hlo_bad(in, "a bound of %s must be like it or rank 0, got %s",
@@ -131,8 +124,9 @@ calx_status *cx_hlo_infer_reduce_precision(cx_hlo_infer *in)
   return cx_hlo_infer_elementwise(in);
 }
 
-// Same bits: the sizes are equal where the widths are; else the narrower type
-// has one more dimension, last, that counts its parts of the wider one.
+// Operand and result have the same bits. Where the widths of the element types
+// differ, the narrower type has one more dimension at the end. Its size is the
+// number of narrow elements in a wide one.
 calx_status *cx_hlo_infer_bitcast_convert(cx_hlo_infer *in)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
@@ -165,23 +159,18 @@ calx_status *cx_hlo_infer_map(cx_hlo_infer *in)
   const size_t n = in->op->n_operands;
   cx_hlo_any *args = CX_ARENA_ARRAY(in->arena, cx_hlo_any, n);
   if (args == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_need_same_dims(in, "operands", n));
   for (size_t i = 0; i < n; i++) {
-    const cx_hlo_type *y = cx_hlo_operand(in, i);
-    if (!same_dims(x, y)) {
-      return cx_hlo_bad(in, "operands have different shapes: %s and %s",
-                        CX_HLO_SHAPE(x), CX_HLO_SHAPE(y));
-    }
-    args[i].tensor.elem = y->elem;
+    args[i].tensor.elem = cx_hlo_operand(in, i)->elem;
   }
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_DIMENSIONS, x->rank));
   for (size_t i = 0; i < x->rank; i++) {
-    if (cx_hlo_op_int_at(in->op, CX_HLO_A_DIMENSIONS, i) == (int64_t)i)
-      continue;
-    return cx_hlo_bad(in, "dimensions must be all, in order");
+    if (cx_hlo_op_int_at(in->op, CX_HLO_A_DIMENSIONS, i) != (int64_t)i) {
+      return cx_hlo_bad(in, "dimensions must be all, in order");
+    }
   }
-  cx_hlo_value *const *returned = NULL;
-  CALX_TRY(cx_hlo_need_body(in, 0, args, n, 1, &returned));
-  const cx_hlo_type *r = &returned[0]->type.tensor;
+  CALX_TRY(cx_hlo_need_body(in, 0, args, n, NULL, 1));
+  const cx_hlo_type *r = &cx_hlo_returned(in, 0, 0)->tensor;
   if (r->rank != 0 || cx_hlo_elem_class(r->elem) == 0) {
     return cx_hlo_bad(in, "the region must return a scalar, got %s",
                       CX_HLO_SHAPE(r));

@@ -1,8 +1,9 @@
 // hlo/infer: gather, scatter and sort.
 //
-// Names are the specification's: of the operand's dimensions some are collapsed
-// (or inserted), some are batching, and the others are the window; of the
-// indices' dimensions one holds the index vectors, and the others are batch.
+// The names are those of the specification. Some dimensions of the operand are
+// collapsed (or inserted), some are batching dimensions, and the others form
+// the window. One dimension of the indices holds the index vectors; the others
+// are batch dimensions.
 #include "hlo/infer.h"
 
 #include <string.h>
@@ -22,8 +23,7 @@ static bool ascending(cx_hlo_ints list)
   return true;
 }
 
-// What gather and scatter have in common: how index vectors address the
-// operand.
+// How the index vectors of a gather or scatter address the operand.
 typedef struct addressing {
   const cx_hlo_type *operand, *indices;
   cx_hlo_ints missing;  // collapsed or inserted dimensions of the operand
@@ -104,13 +104,21 @@ static calx_status *check_addressing(const cx_hlo_infer *in,
   return NULL;
 }
 
-// The sizes of the indices' batch dimensions, one after the other.
+// Steps to the next batch dimension of the indices and writes its size. *at is
+// the dimension to continue with.
 static bool next_batch_size(const addressing *a, size_t *at, int64_t *out)
 {
   if (*at == (size_t)a->index_vector_dim) ++*at;
   if (*at >= a->indices->rank) return false;
   *out = a->indices->dims[(*at)++];
   return true;
+}
+
+// Whether a dimension of the operand belongs to the window.
+static bool in_window(const addressing *a, size_t dim)
+{
+  return !cx_hlo_ints_have(a->missing, (int64_t)dim) &&
+         !cx_hlo_ints_have(a->operand_batch, (int64_t)dim);
 }
 
 static size_t batch_rank(const addressing *a)
@@ -126,9 +134,8 @@ static calx_status *check_slices(const cx_hlo_infer *in, const addressing *a,
 {
   const cx_hlo_type *x = a->operand;
   for (size_t i = 0; i < x->rank; i++) {
-    const bool gone = cx_hlo_ints_have(a->missing, (int64_t)i) ||
-                      cx_hlo_ints_have(a->operand_batch, (int64_t)i);
-    if (sizes.v[i] < 0 || sizes.v[i] > x->dims[i] || (gone && sizes.v[i] > 1)) {
+    const int64_t most = in_window(a, i) ? x->dims[i] : 1;
+    if (sizes.v[i] < 0 || sizes.v[i] > x->dims[i] || sizes.v[i] > most) {
       return cx_hlo_bad(in, "slice size %lld does not fit dimension %zu of %s",
                         (long long)sizes.v[i], i, CX_HLO_SHAPE(x));
     }
@@ -136,8 +143,9 @@ static calx_status *check_slices(const cx_hlo_infer *in, const addressing *a,
   return NULL;
 }
 
-// What is read at each index vector. A dynamic_gather has it in an operand;
-// where that is no constant, the declared result says it.
+// The sizes of the slice that each index vector reads. For a dynamic_gather
+// they are an operand; where that is no constant, they follow from the declared
+// result.
 static calx_status *gather_sizes(cx_hlo_infer *in, const addressing *a,
                                  cx_hlo_ints offset, cx_hlo_ints *out)
 {
@@ -154,12 +162,10 @@ static calx_status *gather_sizes(cx_hlo_infer *in, const addressing *a,
   if (v == NULL) return cx_out_of_memory();
   size_t next = 0;
   for (size_t i = 0; i < rank; i++) {
-    const bool gone = cx_hlo_ints_have(a->missing, (int64_t)i) ||
-                      cx_hlo_ints_have(a->operand_batch, (int64_t)i);
     v[i] = 1;
     if (known != NULL) {
       v[i] = cx_hlo_elements_int(known, i);
-    } else if (!gone && next < offset.n) {
+    } else if (in_window(a, i) && next < offset.n) {
       v[i] = to->dims[offset.v[next++]];
     }
   }
@@ -197,10 +203,7 @@ calx_status *cx_hlo_infer_gather(cx_hlo_infer *in)
       next_batch_size(&a, &at, &dims[i]);
       continue;
     }
-    while (cx_hlo_ints_have(a.missing, (int64_t)slice) ||
-           cx_hlo_ints_have(a.operand_batch, (int64_t)slice)) {
-      slice++;
-    }
+    while (!in_window(&a, slice)) slice++;
     dims[i] = sizes.v[slice++];
   }
   return cx_hlo_result(in, 0, a.operand->elem, rank, dims);
@@ -220,10 +223,7 @@ static calx_status *check_update(const cx_hlo_infer *in, const addressing *a,
       next_batch_size(a, &at, &size);
       if (update->dims[i] == size) continue;
     } else {
-      while (cx_hlo_ints_have(a->missing, (int64_t)dim) ||
-             cx_hlo_ints_have(a->operand_batch, (int64_t)dim)) {
-        dim++;
-      }
+      while (!in_window(a, dim)) dim++;
       size = a->operand->dims[dim++];
       if (update->dims[i] <= size) continue;
     }
@@ -283,9 +283,8 @@ calx_status *cx_hlo_infer_scatter(cx_hlo_infer *in)
   for (size_t i = 0; i < n; i++) {
     const cx_hlo_type *y = cx_hlo_operand(in, i);
     const cx_hlo_type *u = cx_hlo_operand(in, n + 1 + i);
-    const cx_hlo_type like_x = { y->elem, x->rank, x->dims };
-    const cx_hlo_type like_update = { y->elem, update->rank, update->dims };
-    if (!cx_hlo_type_equal(y, &like_x) || !cx_hlo_type_equal(u, &like_update)) {
+    if (!cx_hlo_same_dims(y, x) || !cx_hlo_same_dims(u, update) ||
+        u->elem != y->elem) {
       return cx_hlo_bad(in,
                         "input %zu, %s, or its update, %s, is not like the "
                         "first",
@@ -312,27 +311,14 @@ calx_status *cx_hlo_infer_sort(cx_hlo_infer *in)
     return cx_hlo_bad(in, "dimension %lld is none of %s", (long long)d,
                       CX_HLO_SHAPE(x));
   }
-  if (in->op->n_results != n) {
-    return cx_hlo_bad(in, "%zu inputs need as many results, got %u", n,
-                      in->op->n_results);
-  }
+  CALX_TRY(cx_hlo_same_results(in, "inputs", n));
+  CALX_TRY(cx_hlo_need_same_dims(in, "inputs", n));
   cx_hlo_any *args = CX_ARENA_ARRAY(in->arena, cx_hlo_any, 2 * n);
   if (args == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
-    const cx_hlo_type *y = cx_hlo_operand(in, i);
-    const cx_hlo_type like_x = { y->elem, x->rank, x->dims };
-    if (!cx_hlo_type_equal(y, &like_x)) {
-      return cx_hlo_bad(in, "inputs have different shapes: %s and %s",
-                        CX_HLO_SHAPE(x), CX_HLO_SHAPE(y));
-    }
-    args[2 * i].tensor.elem = y->elem;
-    args[2 * i + 1].tensor.elem = y->elem;
-    in->results[i] = in->op->operands[i]->type;
+    args[2 * i].tensor.elem = cx_hlo_operand(in, i)->elem;
+    args[2 * i + 1] = args[2 * i];
   }
-  cx_hlo_value *const *returned = NULL;
-  CALX_TRY(cx_hlo_need_body(in, 0, args, 2 * n, 1, &returned));
-  const cx_hlo_type *r = &returned[0]->type.tensor;
-  if (r->rank == 0 && r->elem == CX_HLO_I1) return NULL;
-  return cx_hlo_bad(in, "the comparator must return i1[], got %s",
-                    CX_HLO_SHAPE(r));
+  const cx_hlo_any less = { .tensor.elem = CX_HLO_I1 };
+  return cx_hlo_need_body(in, 0, args, 2 * n, &less, 1);
 }

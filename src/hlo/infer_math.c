@@ -1,4 +1,4 @@
-// hlo/infer: batch normalisation, random numbers, transforms and linear
+// hlo/infer: batch normalisation, random numbers, Fourier transforms and linear
 // algebra.
 #include "hlo/infer.h"
 
@@ -6,7 +6,8 @@
 
 // ---- batch normalisation ----
 
-// Operands from 1 up to `last` are vectors of x's features. Writes their type.
+// Operands 1 to `last` have one element for each feature of x. Writes their
+// type.
 static calx_status *check_features(const cx_hlo_infer *in, size_t last,
                                    cx_hlo_type *out)
 {
@@ -68,7 +69,7 @@ calx_status *cx_hlo_infer_rng_bit_generator(cx_hlo_infer *in)
   const cx_hlo_type *state = cx_hlo_operand(in, 0);
   const cx_hlo_type *bits = &in->results[1].tensor;
   const int64_t how = cx_hlo_op_int(in->op, CX_HLO_A_RNG_ALGORITHM);
-  // Words of state: DEFAULT leaves it to the device.
+  // Words of the state, by algorithm. For DEFAULT the device decides.
   static const int64_t least[] = { 1, 2, 2 };
   static const int64_t most[] = { INT64_MAX, 2, 3 };
   if (state->rank != 1 || state->elem != CX_HLO_UI64 ||
@@ -134,7 +135,7 @@ calx_status *cx_hlo_infer_fft(cx_hlo_infer *in)
                       cx_hlo_choice_value(CX_HLO_FFT_TYPE, how),
                       CX_HLO_SHAPE(x));
   }
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  int64_t *dims = cx_hlo_dims_copy(in, x);
   if (dims == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < length.n; i++) {
     const bool last = i + 1 == length.n;
@@ -148,7 +149,7 @@ calx_status *cx_hlo_infer_fft(cx_hlo_infer *in)
     if (last) dims[d] = to_complex ? half : length.v[i];
   }
   cx_hlo_elem to = e;
-  if (to_complex) to = e == CX_HLO_F32 ? CX_HLO_C64 : CX_HLO_C128;
+  if (to_complex) CALX_TRY(cx_hlo_complex_elem(in, &to));
   if (to_real) to = cx_hlo_elem_part(e);
   return cx_hlo_result(in, 0, to, x->rank, dims);
 }

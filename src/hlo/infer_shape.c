@@ -1,4 +1,4 @@
-// hlo/infer: constants, and operations that move elements about.
+// hlo/infer: constants, and operations that move elements.
 #include "hlo/infer.h"
 
 #include <string.h>
@@ -86,7 +86,7 @@ calx_status *cx_hlo_infer_transpose(cx_hlo_infer *in)
   const cx_hlo_ints order = cx_hlo_op_ints(in->op, CX_HLO_A_PERMUTATION);
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_PERMUTATION, x->rank));
   CALX_TRY(cx_hlo_need_dims(in, "permutation", order, x->rank));
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  int64_t *dims = cx_hlo_dims_copy(in, x);
   if (dims == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < x->rank; i++) dims[i] = x->dims[order.v[i]];
   return cx_hlo_result(in, 0, x->elem, x->rank, dims);
@@ -105,7 +105,7 @@ calx_status *cx_hlo_infer_concatenate(cx_hlo_infer *in)
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
   const int64_t d = cx_hlo_op_int(in->op, CX_HLO_A_DIMENSION);
   CALX_TRY(cx_hlo_need_dim(in, "dimension", d, x->rank));
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  int64_t *dims = cx_hlo_dims_copy(in, x);
   if (dims == NULL) return cx_out_of_memory();
   for (size_t i = 1; i < in->op->n_operands; i++) {
     const cx_hlo_type *y = cx_hlo_operand(in, i);
@@ -128,39 +128,48 @@ static int64_t ceil_div(int64_t a, int64_t b)
   return a / b + (a % b != 0);
 }
 
-calx_status *cx_hlo_sliced(const cx_hlo_infer *in, size_t i, int64_t start,
-                           int64_t limit, int64_t stride, int64_t *out)
+calx_status *cx_hlo_sliced(cx_hlo_infer *in, const cx_hlo_ints ranges[3])
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  if (start < 0 || start > limit || limit > x->dims[i] || stride < 1) {
-    return cx_hlo_bad(in, "[%lld:%lld:%lld] is no part of dimension %zu of %s",
-                      (long long)start, (long long)limit, (long long)stride, i,
-                      CX_HLO_SHAPE(x));
+  int64_t *dims = cx_hlo_dims_copy(in, x);
+  if (dims == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < x->rank; i++) {
+    const long long start = ranges[0].v[i];
+    const long long limit = ranges[1].v[i];
+    const long long stride = ranges[2].v[i];
+    if (start < 0 || start > limit || limit > x->dims[i] || stride < 1) {
+      return cx_hlo_bad(in,
+                        "[%lld:%lld:%lld] is no part of dimension %zu of %s",
+                        start, limit, stride, i, CX_HLO_SHAPE(x));
+    }
+    dims[i] = ceil_div(limit - start, stride);
   }
-  *out = ceil_div(limit - start, stride);
+  return cx_hlo_result(in, 0, x->elem, x->rank, dims);
+}
+
+// Three lists with one number for each dimension of the first operand.
+static calx_status *three_lists(const cx_hlo_infer *in,
+                                const cx_hlo_attr_id ids[3], cx_hlo_ints out[3])
+{
+  for (size_t i = 0; i < 3; i++) {
+    CALX_TRY(cx_hlo_need_count(in, ids[i], cx_hlo_operand(in, 0)->rank));
+    out[i] = cx_hlo_op_ints(in->op, ids[i]);
+  }
   return NULL;
 }
 
 calx_status *cx_hlo_infer_slice(cx_hlo_infer *in)
 {
-  const cx_hlo_op *op = in->op;
-  const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_START_INDICES, x->rank));
-  CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_LIMIT_INDICES, x->rank));
-  CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_STRIDES, x->rank));
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
-  if (dims == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < x->rank; i++) {
-    CALX_TRY(
-        cx_hlo_sliced(in, i, cx_hlo_op_int_at(op, CX_HLO_A_START_INDICES, i),
-                      cx_hlo_op_int_at(op, CX_HLO_A_LIMIT_INDICES, i),
-                      cx_hlo_op_int_at(op, CX_HLO_A_STRIDES, i), &dims[i]));
-  }
-  return cx_hlo_result(in, 0, x->elem, x->rank, dims);
+  static const cx_hlo_attr_id ids[3] = { CX_HLO_A_START_INDICES,
+                                         CX_HLO_A_LIMIT_INDICES,
+                                         CX_HLO_A_STRIDES };
+  cx_hlo_ints ranges[3];
+  CALX_TRY(three_lists(in, ids, ranges));
+  return cx_hlo_sliced(in, ranges);
 }
 
-// The operands from `first` are one integer of rank 0 per dimension of x, all
-// of one type.
+// The operands from `first` are integers of rank 0 and of one type, one for
+// each dimension of x.
 static calx_status *need_starts(const cx_hlo_infer *in, size_t first)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
@@ -211,7 +220,8 @@ calx_status *cx_hlo_infer_dynamic_update_slice(cx_hlo_infer *in)
   return cx_hlo_result(in, 0, x->elem, x->rank, x->dims);
 }
 
-// low + high + (size - 1) (1 + interior) + 1; false: negative or too large.
+// low + high + (size - 1) (1 + interior) + 1. false: the number is negative or
+// too large.
 static bool padded(int64_t size, int64_t low, int64_t high, int64_t interior,
                    int64_t *out)
 {
@@ -225,45 +235,33 @@ static bool padded(int64_t size, int64_t low, int64_t high, int64_t interior,
          !__builtin_add_overflow(n, high, out) && *out >= 0;
 }
 
-calx_status *cx_hlo_padded(const cx_hlo_infer *in, size_t i, int64_t low,
-                           int64_t high, int64_t interior, int64_t *out)
+calx_status *cx_hlo_padded(cx_hlo_infer *in, const cx_hlo_ints padding[3])
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  if (interior >= 0 && padded(x->dims[i], low, high, interior, out)) {
-    return NULL;
+  int64_t *dims = cx_hlo_dims_copy(in, x);
+  if (dims == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < x->rank; i++) {
+    const long long low = padding[0].v[i];
+    const long long high = padding[1].v[i];
+    const long long interior = padding[2].v[i];
+    if (interior >= 0 && padded(x->dims[i], low, high, interior, &dims[i])) {
+      continue;
+    }
+    return cx_hlo_bad(in,
+                      "dimension %zu of %s cannot be padded by %lld, %lld, "
+                      "interior %lld",
+                      i, CX_HLO_SHAPE(x), low, high, interior);
   }
-  return cx_hlo_bad(in,
-                    "dimension %zu of %s cannot be padded by %lld, %lld, "
-                    "interior %lld",
-                    i, CX_HLO_SHAPE(x), (long long)low, (long long)high,
-                    (long long)interior);
-}
-
-calx_status *cx_hlo_need_padding_value(const cx_hlo_infer *in)
-{
-  const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  const cx_hlo_type *value = cx_hlo_operand(in, 1);
-  if (value->rank == 0 && value->elem == x->elem) return NULL;
-  return cx_hlo_bad(in, "the padding of %s must be %s of rank 0, got %s",
-                    CX_HLO_SHAPE(x), cx_hlo_elem_name(x->elem),
-                    CX_HLO_SHAPE(value));
+  return cx_hlo_result(in, 0, x->elem, x->rank, dims);
 }
 
 calx_status *cx_hlo_infer_pad(cx_hlo_infer *in)
 {
-  const cx_hlo_op *op = in->op;
-  const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  CALX_TRY(cx_hlo_need_padding_value(in));
-  CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_EDGE_PADDING_LOW, x->rank));
-  CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_EDGE_PADDING_HIGH, x->rank));
-  CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_INTERIOR_PADDING, x->rank));
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
-  if (dims == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < x->rank; i++) {
-    CALX_TRY(cx_hlo_padded(
-        in, i, cx_hlo_op_int_at(op, CX_HLO_A_EDGE_PADDING_LOW, i),
-        cx_hlo_op_int_at(op, CX_HLO_A_EDGE_PADDING_HIGH, i),
-        cx_hlo_op_int_at(op, CX_HLO_A_INTERIOR_PADDING, i), &dims[i]));
-  }
-  return cx_hlo_result(in, 0, x->elem, x->rank, dims);
+  static const cx_hlo_attr_id ids[3] = { CX_HLO_A_EDGE_PADDING_LOW,
+                                         CX_HLO_A_EDGE_PADDING_HIGH,
+                                         CX_HLO_A_INTERIOR_PADDING };
+  cx_hlo_ints padding[3];
+  CALX_TRY(cx_hlo_need_scalar(in, "padding", 1, 0));
+  CALX_TRY(three_lists(in, ids, padding));
+  return cx_hlo_padded(in, padding);
 }

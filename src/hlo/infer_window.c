@@ -1,11 +1,11 @@
-// hlo/infer: reductions, and windows that slide over tensors.
+// hlo/infer: reductions, and windows over tensors.
 #include "hlo/infer.h"
 
 #include <string.h>
 
 // ---- windows ----
 
-// (size - 1) * dilation + 1; 0 for 0. False: too large.
+// (size - 1) * dilation + 1; 0 for size 0. false: the number is too large.
 static bool dilated(int64_t size, int64_t dilation, int64_t *out)
 {
   *out = 0;
@@ -57,7 +57,7 @@ int64_t cx_hlo_padding_at(const cx_hlo_op *op, size_t i, size_t side)
   return cx_hlo_elements_int(&attr->as.elements, 2 * i + side);
 }
 
-// The sizes of the result of windows over x; `base_dilated`: reduce_window.
+// The numbers of positions of the windows over x.
 static calx_status *window_dims(cx_hlo_infer *in, const cx_hlo_type *x,
                                 int64_t **out_dims)
 {
@@ -68,7 +68,7 @@ static calx_status *window_dims(cx_hlo_infer *in, const cx_hlo_type *x,
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_BASE_DILATIONS, x->rank));
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_WINDOW_DILATIONS, x->rank));
   CALX_TRY(cx_hlo_need_padding(in, x->rank));
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  int64_t *dims = cx_hlo_dims_copy(in, x);
   if (dims == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < x->rank; i++) {
     cx_hlo_window_dim w = {
@@ -94,12 +94,11 @@ static calx_status *window_dims(cx_hlo_infer *in, const cx_hlo_type *x,
 
 // ---- reductions ----
 
-// N inputs of one shape, N inits of rank 0 and of their element types; the
-// region's element types.
+// There are n inputs of the same sizes, and n inits of rank 0 and of the
+// element types of the inputs. Writes the element types of the region.
 static calx_status *check_inputs(cx_hlo_infer *in, cx_hlo_elem **out_elems)
 {
   const size_t n = in->op->n_results;
-  const cx_hlo_type *x = cx_hlo_operand(in, 0);
   if (in->op->n_operands != 2 * n) {
     return cx_hlo_bad(in,
                       "%zu results need %zu inputs and as many inits, got "
@@ -108,20 +107,10 @@ static calx_status *check_inputs(cx_hlo_infer *in, cx_hlo_elem **out_elems)
   }
   cx_hlo_elem *elems = CX_ARENA_ARRAY(in->arena, cx_hlo_elem, 2 * n);
   if (elems == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_need_same_dims(in, "inputs", n));
   for (size_t i = 0; i < n; i++) {
-    const cx_hlo_type *y = cx_hlo_operand(in, i);
-    const cx_hlo_type *init = cx_hlo_operand(in, n + i);
-    const cx_hlo_type like_x = { y->elem, x->rank, x->dims };
-    if (!cx_hlo_type_equal(y, &like_x)) {
-      return cx_hlo_bad(in, "inputs have different shapes: %s and %s",
-                        CX_HLO_SHAPE(x), CX_HLO_SHAPE(y));
-    }
-    if (init->rank != 0 || init->elem != y->elem) {
-      return cx_hlo_bad(in, "the init of %s must be %s of rank 0, got %s",
-                        CX_HLO_SHAPE(y), cx_hlo_elem_name(y->elem),
-                        CX_HLO_SHAPE(init));
-    }
-    elems[n + i] = y->elem;
+    CALX_TRY(cx_hlo_need_scalar(in, "init", n + i, i));
+    elems[n + i] = cx_hlo_operand(in, i)->elem;
   }
   *out_elems = elems;
   return cx_hlo_need_reducer(in, 0, elems + n, n, elems);
@@ -134,7 +123,7 @@ calx_status *cx_hlo_infer_reduce(cx_hlo_infer *in)
   CALX_TRY(cx_hlo_need_dims(in, "dimensions", over, x->rank));
   cx_hlo_elem *elems = NULL;
   CALX_TRY(check_inputs(in, &elems));
-  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  int64_t *dims = cx_hlo_dims_copy(in, x);
   if (dims == NULL) return cx_out_of_memory();
   size_t n = 0;
   for (size_t i = 0; i < x->rank; i++) {
@@ -163,29 +152,19 @@ calx_status *cx_hlo_infer_select_and_scatter(cx_hlo_infer *in)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
   const cx_hlo_type *source = cx_hlo_operand(in, 1);
-  const cx_hlo_type *init = cx_hlo_operand(in, 2);
   int64_t *dims = NULL;
   CALX_TRY(window_dims(in, x, &dims));
-  const cx_hlo_type places = { x->elem, x->rank, dims };
-  if (!cx_hlo_type_equal(source, &places)) {
+  const cx_hlo_type positions = { x->elem, x->rank, dims };
+  if (!cx_hlo_type_equal(source, &positions)) {
     return cx_hlo_bad(in, "the windows over %s make %s, but the source is %s",
-                      CX_HLO_SHAPE(x), CX_HLO_SHAPE(&places),
+                      CX_HLO_SHAPE(x), CX_HLO_SHAPE(&positions),
                       CX_HLO_SHAPE(source));
   }
-  if (init->rank != 0 || init->elem != x->elem) {
-    return cx_hlo_bad(in, "the init of %s must be %s of rank 0, got %s",
-                      CX_HLO_SHAPE(x), cx_hlo_elem_name(x->elem),
-                      CX_HLO_SHAPE(init));
-  }
+  CALX_TRY(cx_hlo_need_scalar(in, "init", 2, 0));
   const cx_hlo_any pair[2] = { { .tensor.elem = x->elem },
                                { .tensor.elem = x->elem } };
-  cx_hlo_value *const *returned = NULL;
-  CALX_TRY(cx_hlo_need_body(in, 0, pair, 2, 1, &returned));
-  const cx_hlo_type *chosen = &returned[0]->type.tensor;
-  if (chosen->rank != 0 || chosen->elem != CX_HLO_I1) {
-    return cx_hlo_bad(in, "the select region must return i1[], got %s",
-                      CX_HLO_SHAPE(chosen));
-  }
+  const cx_hlo_any selected = { .tensor.elem = CX_HLO_I1 };
+  CALX_TRY(cx_hlo_need_body(in, 0, pair, 2, &selected, 1));
   cx_hlo_elem elem;
   CALX_TRY(cx_hlo_need_reducer(in, 1, &x->elem, 1, &elem));
   return cx_hlo_result(in, 0, elem, x->rank, x->dims);

@@ -253,6 +253,14 @@ bool cx_hlo_op_flag(const cx_hlo_op *op, cx_hlo_attr_id id)
   return cx_hlo_op_int(op, id) != 0;
 }
 
+cx_hlo_str cx_hlo_op_callee(const cx_hlo_op *op)
+{
+  const bool composite = op->kind == CX_HLO_OP_COMPOSITE;
+  return cx_hlo_op_attr(op,
+                        composite ? CX_HLO_A_DECOMPOSITION : CX_HLO_A_CALLEE)
+      ->as.text;
+}
+
 int64_t cx_hlo_elements_int(const cx_hlo_elements *e, size_t i)
 {
   const cx_hlo_elem elem = e->type.tensor.elem;

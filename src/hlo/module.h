@@ -327,6 +327,8 @@ cx_hlo_ints cx_hlo_op_ints(const cx_hlo_op *op, cx_hlo_attr_id id);
 const void *cx_hlo_op_struct(const cx_hlo_op *op, cx_hlo_attr_id id);
 const cx_hlo_conv_numbers *cx_hlo_op_conv(const cx_hlo_op *op);
 bool cx_hlo_op_flag(const cx_hlo_op *op, cx_hlo_attr_id id);
+// The function that a call calls, or that decomposes a composite.
+cx_hlo_str cx_hlo_op_callee(const cx_hlo_op *op);
 // Element `i` of a literal of integers.
 int64_t cx_hlo_elements_int(const cx_hlo_elements *e, size_t i);
 

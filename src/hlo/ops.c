@@ -1,20 +1,18 @@
 // hlo/ops: the rows of ops.def as tables, and their look-up by name.
 #include "hlo/ops.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "hlo/infer.h"
 
 #define B CX_HLO_CLASS_BOOL
 #define S CX_HLO_CLASS_SIGNED
 #define U CX_HLO_CLASS_UNSIGNED
 #define F CX_HLO_CLASS_FLOAT
 #define C CX_HLO_CLASS_COMPLEX
+#define ANY CX_HLO_CLASS_ANY
 #define MANY(n) (-1 - (n))
 
-// An operation's attributes. The last row keeps the list of none from being
-// empty; n_attrs leaves it out.
+// The attributes of an operation. The last row is not counted by n_attrs: it is
+// there because C has no empty arrays.
 #define REQ(id) { CX_HLO_A_##id, true, 0 },
 #define OPT(id) { CX_HLO_A_##id, false, 0 },
 #define DEF(id, value) { CX_HLO_A_##id, false, value },
@@ -32,22 +30,20 @@
 #include "hlo/ops.def"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
-#define cx_hlo_infer_none NULL
 
 static const cx_hlo_op_info ops[CX_HLO_OP_COUNT] = {
   [CX_HLO_OP_OTHER] = { .name = "?",
                         .operands = MANY(0),
                         .results = MANY(0),
                         .regions = MANY(0) },
-#define CX_HLO_OP(id, text, n_operands, n_results, n_regions, classes, how, \
-                  list, form)                                               \
-  [CX_HLO_OP_##id] = { .name = text,                                        \
-                       .operands = n_operands,                              \
-                       .results = n_results,                                \
-                       .regions = n_regions,                                \
-                       .elems = classes,                                    \
-                       .rule = cx_hlo_infer_##how,                          \
-                       .attrs = attrs_of_##id,                              \
+#define CX_HLO_OP(id, text, n_operands, n_results, n_regions, classes, rule, \
+                  list, form)                                                \
+  [CX_HLO_OP_##id] = { .name = text,                                         \
+                       .operands = n_operands,                               \
+                       .results = n_results,                                 \
+                       .regions = n_regions,                                 \
+                       .elems = classes,                                     \
+                       .attrs = attrs_of_##id,                               \
                        .n_attrs = COUNT(attrs_of_##id) - 1 },
 #include "hlo/ops.def"
 };
@@ -98,7 +94,7 @@ static const struct {
 #include "hlo/ops.def"
 };
 
-// ---- questions ----
+// ---- look-up ----
 
 const cx_hlo_op_info *cx_hlo_op_info_of(cx_hlo_op_kind kind)
 {
@@ -125,22 +121,6 @@ const char *cx_hlo_op_short(cx_hlo_op_kind kind)
   return dot == NULL ? name : dot + 1;
 }
 
-bool cx_hlo_count_ok(int rule, size_t n)
-{
-  return rule >= 0 ? n == (size_t)rule : n >= (size_t)(-1 - rule);
-}
-
-cx_hlo_count_text cx_hlo_count(int rule)
-{
-  cx_hlo_count_text out;
-  if (rule >= 0) {
-    snprintf(out.s, sizeof out.s, "%d", rule);
-  } else {
-    snprintf(out.s, sizeof out.s, "at least %d", -1 - rule);
-  }
-  return out;
-}
-
 // FNV-1a; open addressing, a quarter full.
 static size_t first_slot(const char *s, size_t n)
 {
@@ -163,7 +143,7 @@ void cx_hlo_op_names_fill(cx_hlo_op_names *names)
 
 static bool same(const char *name, const char *s, size_t n)
 {
-  return cx_hlo_str_equal((cx_hlo_str){ s, n }, name);
+  return strncmp(name, s, n) == 0 && name[n] == '\0';
 }
 
 cx_hlo_op_kind cx_hlo_op_find(const cx_hlo_op_names *names, const char *s,

@@ -4,21 +4,17 @@
 
 #include "hlo/module.h"
 
-typedef struct cx_hlo_infer cx_hlo_infer;
-typedef calx_status *cx_hlo_infer_fn(cx_hlo_infer *in);
-
 typedef struct cx_hlo_attr_rule {
   cx_hlo_attr_id id;
   bool required;
-  int64_t fallback;  // its default; of a list: of each of its elements
+  int64_t fallback;  // the default value; of a list: of each element
 } cx_hlo_attr_rule;
 
-// Counts: n >= 0 is exactly n; less is -1 - n or more.
+// A count n >= 0 means exactly n; n < 0 means at least -1 - n.
 typedef struct cx_hlo_op_info {
   const char *name;  // "stablehlo.add"
   int operands, results, regions;
-  unsigned elems;         // CX_HLO_CLASS_…; 0: the rule says
-  cx_hlo_infer_fn *rule;  // NULL: there is none yet
+  unsigned elems;  // CX_HLO_CLASS_…; 0: the rule decides
   const cx_hlo_attr_rule *attrs;
   size_t n_attrs;
 } cx_hlo_op_info;
@@ -30,7 +26,7 @@ typedef struct cx_hlo_name_info {
 } cx_hlo_name_info;
 
 typedef enum cx_hlo_field_kind {
-  CX_HLO_FIELD_INTS,  // a list, left out when it is empty
+  CX_HLO_FIELD_INTS,  // a list, not printed when it is empty
   CX_HLO_FIELD_LIST,  // a list, always printed
   CX_HLO_FIELD_INT,   // an integer
   CX_HLO_FIELD_FLAG,  // true or false
@@ -55,16 +51,10 @@ typedef struct cx_hlo_struct_info {
 const cx_hlo_op_info *cx_hlo_op_info_of(cx_hlo_op_kind kind);
 const cx_hlo_name_info *cx_hlo_name_info_of(cx_hlo_attr_id id);
 cx_hlo_struct_info cx_hlo_struct_info_of(cx_hlo_struct which);
-bool cx_hlo_count_ok(int rule, size_t n);
 const char *cx_hlo_op_short(cx_hlo_op_kind kind);  // "add"
-// "2", or "at least 1", for messages.
-typedef struct cx_hlo_count_text {
-  char s[32];
-} cx_hlo_count_text;
-cx_hlo_count_text cx_hlo_count(int rule);
 
-// The operations by name. A table of its own for each reader, so that nothing
-// is shared and nothing need be initialised before main().
+// A hash table from names to operations. Each reader fills its own, so threads
+// share no table that must be initialised first.
 typedef struct cx_hlo_op_names {
   unsigned char slots[512];
 } cx_hlo_op_names;
@@ -86,6 +76,7 @@ cx_hlo_struct cx_hlo_struct_find(const char *s, size_t n);    // COUNT: none
 #define CX_HLO_CLASS_FLOAT 8u
 #define CX_HLO_CLASS_COMPLEX 16u
 #define CX_HLO_CLASS_INDEX 32u
+#define CX_HLO_CLASS_ANY ~0u  // in ops.def: types that are no tensor, too
 unsigned cx_hlo_elem_class(cx_hlo_elem e);  // 0: no tensor has it
 
 #endif

@@ -103,11 +103,9 @@ static calx_status *check_rule(walk *w, const cx_hlo_op *op)
 // Remembers who calls whom.
 static calx_status *note_call(walk *w, const cx_hlo_op *op)
 {
-  const bool composite = op->kind == CX_HLO_OP_COMPOSITE;
-  if (!composite && op->kind != CX_HLO_OP_CALL) return NULL;
-  const cx_hlo_attr *callee =
-      cx_hlo_op_attr(op, composite ? CX_HLO_A_DECOMPOSITION : CX_HLO_A_CALLEE);
-  const cx_hlo_func *f = cx_hlo_func_find(w->module, callee->as.text);
+  if (op->kind != CX_HLO_OP_CALL && op->kind != CX_HLO_OP_COMPOSITE)
+    return NULL;
+  const cx_hlo_func *f = cx_hlo_func_find(w->module, cx_hlo_op_callee(op));
   return cx_hlo_calls_add(&w->calls, w->func, f);
 }
 
