@@ -6,7 +6,7 @@
 #include "hlo/number.h"
 #include "hlo/ops.h"
 
-static cx_hlo_attr *new_attr(cx_hlo_module *m, cx_hlo_attr_kind kind)
+cx_hlo_attr *cx_hlo_attr_new(cx_hlo_module *m, cx_hlo_attr_kind kind)
 {
   cx_hlo_attr *attr = CX_ARENA_NEW(&m->arena, cx_hlo_attr);
   if (attr != NULL) attr->kind = kind;
@@ -15,12 +15,12 @@ static cx_hlo_attr *new_attr(cx_hlo_module *m, cx_hlo_attr_kind kind)
 
 const cx_hlo_attr *cx_hlo_attr_unit(cx_hlo_module *m)
 {
-  return new_attr(m, CX_HLO_ATTR_UNIT);
+  return cx_hlo_attr_new(m, CX_HLO_ATTR_UNIT);
 }
 
 const cx_hlo_attr *cx_hlo_attr_bool(cx_hlo_module *m, bool v)
 {
-  cx_hlo_attr *attr = new_attr(m, CX_HLO_ATTR_BOOL);
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_BOOL);
   if (attr != NULL) attr->as.flag = v;
   return attr;
 }
@@ -28,7 +28,7 @@ const cx_hlo_attr *cx_hlo_attr_bool(cx_hlo_module *m, bool v)
 const cx_hlo_attr *cx_hlo_attr_int(cx_hlo_module *m, cx_hlo_elem elem,
                                    int64_t v)
 {
-  cx_hlo_attr *attr = new_attr(m, CX_HLO_ATTR_INT);
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_INT);
   if (attr == NULL) return NULL;
   attr->elem = elem;
   attr->as.integer = v;
@@ -38,7 +38,7 @@ const cx_hlo_attr *cx_hlo_attr_int(cx_hlo_module *m, cx_hlo_elem elem,
 const cx_hlo_attr *cx_hlo_attr_ints(cx_hlo_module *m, cx_hlo_elem elem,
                                     const int64_t *v, size_t n)
 {
-  cx_hlo_attr *attr = new_attr(m, CX_HLO_ATTR_ARRAY);
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_ARRAY);
   if (attr == NULL) return NULL;
   attr->elem = elem;
   attr->as.ints = (cx_hlo_ints){ cx_hlo_ints_copy(m, v, n), n };
@@ -48,20 +48,20 @@ const cx_hlo_attr *cx_hlo_attr_ints(cx_hlo_module *m, cx_hlo_elem elem,
 const cx_hlo_attr *cx_hlo_attr_choice(cx_hlo_module *m, cx_hlo_choice family,
                                       int64_t value)
 {
-  cx_hlo_attr *attr = new_attr(m, CX_HLO_ATTR_CHOICE);
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_CHOICE);
   if (attr == NULL) return NULL;
   attr->which = (int)family;
   attr->as.integer = value;
   return attr;
 }
 
-const cx_hlo_attr *cx_hlo_attr_struct(cx_hlo_module *m, cx_hlo_struct which,
-                                      const void *fields)
+// A copy of a struct of ops.def and of its lists; NULL: there is no memory.
+static const void *copy_struct(cx_hlo_module *m, cx_hlo_struct which,
+                               const void *fields)
 {
   const cx_hlo_struct_info info = cx_hlo_struct_info_of(which);
-  cx_hlo_attr *attr = new_attr(m, CX_HLO_ATTR_STRUCT);
   char *copy = cx_arena_alloc(&m->arena, info.size);
-  if (attr == NULL || copy == NULL) return NULL;
+  if (copy == NULL) return NULL;
   memcpy(copy, fields, info.size);
   for (size_t i = 0; i < info.n_fields; i++) {
     const cx_hlo_field_kind kind = info.fields[i].kind;
@@ -72,26 +72,26 @@ const cx_hlo_attr *cx_hlo_attr_struct(cx_hlo_module *m, cx_hlo_struct which,
     if (list.v == NULL) return NULL;
     memcpy(copy + info.fields[i].offset, &list, sizeof list);
   }
+  return copy;
+}
+
+const cx_hlo_attr *cx_hlo_attr_struct(cx_hlo_module *m, cx_hlo_struct which,
+                                      const void *fields)
+{
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_STRUCT);
+  if (attr == NULL) return NULL;
   attr->which = (int)which;
-  attr->as.fields = copy;
-  return attr;
+  attr->as.fields = copy_struct(m, which, fields);
+  return attr->as.fields == NULL ? NULL : attr;
 }
 
 const cx_hlo_attr *cx_hlo_attr_conv(cx_hlo_module *m,
                                     const cx_hlo_conv_numbers *conv)
 {
-  cx_hlo_attr *attr = new_attr(m, CX_HLO_ATTR_CONV);
-  cx_hlo_conv_numbers *copy = CX_ARENA_NEW(&m->arena, cx_hlo_conv_numbers);
-  if (attr == NULL || copy == NULL) return NULL;
-  *copy = *conv;
-  cx_hlo_ints *lists[] = { &copy->input_spatial, &copy->kernel_spatial,
-                           &copy->output_spatial };
-  for (size_t i = 0; i < 3; i++) {
-    lists[i]->v = cx_hlo_ints_copy(m, lists[i]->v, lists[i]->n);
-    if (lists[i]->v == NULL) return NULL;
-  }
-  attr->as.conv = copy;
-  return attr;
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_CONV);
+  if (attr == NULL) return NULL;
+  attr->as.conv = copy_struct(m, CX_HLO_STRUCT_CONV_RAW, conv);
+  return attr->as.conv == NULL ? NULL : attr;
 }
 
 const cx_hlo_attr *cx_hlo_attr_matrix(cx_hlo_module *m, const int64_t *v,
@@ -111,7 +111,7 @@ const cx_hlo_attr *cx_hlo_attr_elements(cx_hlo_module *m,
                                         const cx_hlo_type *type,
                                         const void *data, size_t size)
 {
-  cx_hlo_attr *attr = new_attr(m, CX_HLO_ATTR_ELEMENTS);
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_ELEMENTS);
   const size_t element = cx_hlo_elem_bytes(type->elem);
   const int64_t n = cx_hlo_type_elements(type);
   bool splat = n != 1 && size == element && n != 0;

@@ -67,11 +67,11 @@ void cx_hlo_builder_free(cx_hlo_builder *b)
 
 void cx_hlo_builder_fail(cx_hlo_builder *b, calx_status *status)
 {
-  if (b->failed == NULL) {
-    b->failed = status;
-  } else {
+  if (b->failed != NULL) {
     calx_status_free(status);
+    return;
   }
+  b->failed = status;
 }
 
 static void no_memory(cx_hlo_builder *b)
@@ -251,7 +251,7 @@ void cx_hlo_build_declare(cx_hlo_builder *b, cx_hlo_op *op, size_t result,
   if (to->dims == NULL) no_memory(b);
 }
 
-// The rule writes over what was declared, so it works on a copy of its own.
+// The rule overwrites the declared types, so it works on a copy.
 static calx_status *infer_results(cx_hlo_builder *b, cx_hlo_op *op)
 {
   cx_hlo_any one;

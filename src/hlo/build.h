@@ -1,11 +1,11 @@
 // hlo/build: makes modules, one call per operation.
 //
-// A builder stands at an insertion point inside one function. Each call appends
-// one operation and returns its value; the result type comes from the
-// operation's shape rule in ops.def, the same that the verifier uses. The first
-// failure sticks in the builder (cx_hlo_builder_finish returns it); after it,
-// calls do nothing and return NULL, and NULL operands are accepted, so emitters
-// need no checks between calls.
+// A builder has an insertion point in one function. Each call appends one
+// operation and returns its value. The result type comes from the rule of the
+// operation in ops.def, which the verifier uses too. The builder keeps the
+// first failure, and cx_hlo_builder_finish() returns it. After a failure, calls
+// do nothing and return NULL, and NULL operands are accepted. So callers need
+// no checks between calls.
 #ifndef CX_HLO_BUILD_H
 #define CX_HLO_BUILD_H
 
@@ -16,8 +16,7 @@
 typedef struct cx_hlo_builder cx_hlo_builder;
 
 // A module with one public function `name`, whose parameters have these types.
-// The builder and the module are freed by cx_hlo_builder_free /
-// cx_hlo_module_free; after finish the module is the caller's.
+// cx_hlo_builder_finish() or cx_hlo_builder_free() frees the builder.
 calx_status *cx_hlo_builder_new(const char *module_name, const char *name,
                                 const cx_hlo_type *params, size_t n_params,
                                 cx_hlo_builder **out_builder) CALX_MUST_USE;
@@ -26,8 +25,8 @@ void cx_hlo_param_alias(cx_hlo_builder *b, size_t param,
                         size_t result);  // tf.aliasing_output: donation
 void cx_hlo_module_attr_int(cx_hlo_builder *b, const char *name,
                             int64_t value);  // mhlo.num_replicas = 4 : i32
-// Ends the function with a return of these values; NULL statuses mean success.
-// The builder is spent and freed in either case.
+// Ends the function with a return of these values, and frees the builder in any
+// case. The caller frees the module with cx_hlo_module_free().
 calx_status *cx_hlo_builder_finish(cx_hlo_builder *b,
                                    cx_hlo_value *const *results,
                                    size_t n_results,
@@ -47,7 +46,7 @@ const cx_hlo_type *cx_hlo_value_type(
 // `bytes`: row-major elements, little-endian, one byte for i1.
 cx_hlo_value *cx_hlo_constant(cx_hlo_builder *b, cx_hlo_type type,
                               const void *bytes, size_t size);
-// Every element `value`; integers are converted exactly where they can be.
+// A constant whose elements are `value`. Integers are exact where they fit.
 cx_hlo_value *cx_hlo_splat(cx_hlo_builder *b, cx_hlo_type type, double value);
 cx_hlo_value *cx_hlo_splat_int(cx_hlo_builder *b, cx_hlo_type type,
                                int64_t value);
@@ -122,10 +121,9 @@ cx_hlo_value *cx_hlo_dot_general(cx_hlo_builder *b, cx_hlo_value *x,
                                  cx_hlo_value *y, const cx_hlo_dot_dims *dims,
                                  cx_hlo_elem out);
 
-// Dimension numbers name where batch, feature and the spatial dimensions stand:
-// for the kernel, `feature` 0 and 1 are output and input feature. Arrays of
-// n_spatial; padding is n_spatial pairs (low, high). NULL: 1s, or 0s for
-// padding.
+// Which dimensions of input, kernel and output are batch, feature and spatial
+// dimensions. Arrays have n_spatial numbers; padding has n_spatial pairs (low,
+// high). NULL: ones; for padding zeros.
 typedef struct cx_hlo_conv_dims {
   size_t n_spatial;
   int64_t input_batch, input_feature;
@@ -143,12 +141,12 @@ cx_hlo_value *cx_hlo_convolution(cx_hlo_builder *b, cx_hlo_value *x,
                                  const cx_hlo_conv_dims *dims);
 
 // ---- reductions and windows ----
-// A region's body: args are the block's arguments; it writes the values to
-// return into out.
+// Builds the body of a region. args are the arguments of its block. It writes
+// the values to return into out.
 typedef void cx_hlo_body_fn(cx_hlo_builder *b, void *user,
                             cx_hlo_value *const *args, cx_hlo_value **out);
-// Variadic: n inputs and n rank-0 inits; the body has 2n arguments
-// (accumulators, then elements) and n results.
+// n inputs and n inits of rank 0. The body has 2n arguments (accumulators, then
+// elements) and n results.
 void cx_hlo_reduce(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inputs,
                    cx_hlo_value *const *inits, const int64_t *dims,
                    size_t n_dims, cx_hlo_body_fn *body, void *user,
@@ -179,7 +177,8 @@ cx_hlo_value *cx_hlo_select_and_scatter(cx_hlo_builder *b, cx_hlo_value *x,
                                         cx_hlo_body_fn *scatter, void *user);
 
 // ---- collectives, across replicas ----
-// Group after group, `members` ids of each; every replica is in exactly one.
+// The ids of one group after the other, `members` in each. Every replica is in
+// exactly one group.
 typedef struct cx_hlo_groups {
   const int64_t *ids;
   size_t groups, members;

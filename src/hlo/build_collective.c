@@ -1,5 +1,6 @@
-// hlo/build: operations in which all replicas take part. No channel: groups are
-// of replicas, the only mode that StableHLO 1.0 and every compiler know.
+// hlo/build: operations in which all replicas take part. They have no channel,
+// so groups are groups of replicas. StableHLO 1.0 and all compilers have this
+// mode.
 #include "hlo/build_op.h"
 
 static void add_groups(cx_hlo_builder *b, cx_hlo_op *op, const cx_hlo_groups *g)
@@ -10,7 +11,7 @@ static void add_groups(cx_hlo_builder *b, cx_hlo_op *op, const cx_hlo_groups *g)
       cx_hlo_attr_matrix(b->module, g->ids, g->groups, g->members));
 }
 
-// With a region that combines two scalars of x's type.
+// Begins an operation with a region that combines two scalars of the type of x.
 static cx_hlo_op *begin_reducing(cx_hlo_builder *b, cx_hlo_op_kind kind,
                                  cx_hlo_op_kind how, cx_hlo_value *x,
                                  const cx_hlo_groups *groups)

@@ -1,8 +1,10 @@
-// hlo/build_op: how the calls of build.h make one operation.
+// hlo/build_op: the steps with which the functions of build.h make an
+// operation.
 //
-//   op = begin(kind, operands)   NULL after a failure: what follows does
-//   nothing attributes, declared result types, regions end(op) infers the
-//   result types and appends
+// cx_hlo_build_begin() makes it, with its operands. The functions after it add
+// attributes, declared result types and regions. cx_hlo_build_end() infers the
+// result types and appends the operation to the block. After a failure, begin
+// returns NULL and the others do nothing.
 #ifndef CX_HLO_BUILD_OP_H
 #define CX_HLO_BUILD_OP_H
 
@@ -27,15 +29,15 @@ void cx_hlo_build_int(cx_hlo_builder *b, cx_hlo_op *op, cx_hlo_attr_id id,
                       int64_t v);
 void cx_hlo_build_ints(cx_hlo_builder *b, cx_hlo_op *op, cx_hlo_attr_id id,
                        const int64_t *v, size_t n);
-// Says a result's type, as far as the rule asks for it. The sizes are copied.
+// Declares the type of a result, for rules that read it. The sizes are copied.
 void cx_hlo_build_declare(cx_hlo_builder *b, cx_hlo_op *op, size_t result,
                           const cx_hlo_type *type);
-// A region whose arguments are scalars of these types, ending with the return
-// of the n_out values that the body writes.
+// A region whose arguments are scalars of these types. It returns the n_out
+// values that the body writes.
 void cx_hlo_build_body(cx_hlo_builder *b, cx_hlo_op *op, size_t region,
                        const cx_hlo_elem *args, size_t n_args, size_t n_out,
                        cx_hlo_body_fn *body, void *user);
-// One binary operation as such a body; `user` points to its kind.
+// A body of one binary operation. `user` points to its kind.
 cx_hlo_body_fn cx_hlo_build_one;
 // The first result; NULL after a failure, or where there is none.
 cx_hlo_value *cx_hlo_build_end(cx_hlo_builder *b, cx_hlo_op *op);

@@ -1,5 +1,5 @@
 // hlo/build: operations that move elements, contractions, windows, and the
-// rest of build.h.
+// other operations of build.h.
 #include "hlo/build_op.h"
 #include "hlo/ops.h"
 
@@ -50,7 +50,7 @@ cx_hlo_value *cx_hlo_slice(cx_hlo_builder *b, cx_hlo_value *x,
   return cx_hlo_build_end(b, op);
 }
 
-// `first` operands and then one start per dimension of x.
+// The operands are the n first ones, then one start for each dimension of x.
 static cx_hlo_op *begin_with_starts(cx_hlo_builder *b, cx_hlo_op_kind kind,
                                     cx_hlo_value *const *first, size_t n,
                                     cx_hlo_value *const *starts)
@@ -231,7 +231,7 @@ static cx_hlo_op *begin_reduction(cx_hlo_builder *b, cx_hlo_op_kind kind,
   return op;
 }
 
-// Appends, and writes the results; NULLs after a failure.
+// Appends the operation and writes its results: NULL after a failure.
 static void end_many(cx_hlo_builder *b, cx_hlo_op *op, size_t n,
                      cx_hlo_value **out)
 {

@@ -71,7 +71,7 @@ cx_hlo_value *cx_hlo_splat_int(cx_hlo_builder *b, cx_hlo_type type,
   return splat(b, &type, element);
 }
 
-// -inf or the lowest number; +inf or the highest.
+// The highest value for sign 1, the lowest for sign -1.
 static cx_hlo_value *extreme(cx_hlo_builder *b, cx_hlo_elem e, double sign)
 {
   const cx_hlo_type type = { e, 0, NULL };

@@ -1,5 +1,6 @@
-// hlo/calls: takes away functions that call nobody (any more) until none is
-// left; what cannot be taken away stands in a circle or calls one.
+// hlo/calls: finds recursion by topological sorting. Functions without calls
+// are removed, then functions that call only removed ones, and so on. Functions
+// that are left call each other recursively, or call such functions.
 #include "hlo/calls.h"
 
 #include "base/alloc.h"
@@ -16,10 +17,10 @@ calx_status *cx_hlo_calls_add(cx_hlo_calls *calls, const cx_hlo_func *caller,
 }
 
 typedef struct graph {
-  uint32_t *open;     // by function: calls in it that are not taken away
-  uint32_t *first;    // by function: where its callers begin in `callers`
+  uint32_t *open;     // by function: its calls of functions that are left
+  uint32_t *first;    // by function: index of its first caller in `callers`
   uint32_t *callers;  // sorted by callee
-  uint32_t *ready;    // functions to take away
+  uint32_t *ready;    // functions to remove
 } graph;
 
 static void sort_by_callee(const cx_hlo_calls *calls, size_t n_funcs, graph *g)
@@ -35,7 +36,7 @@ static void sort_by_callee(const cx_hlo_calls *calls, size_t n_funcs, graph *g)
   }
 }
 
-static void take_away(graph *g, size_t n_funcs)
+static void remove_functions(graph *g, size_t n_funcs)
 {
   size_t n_ready = 0;
   for (uint32_t f = 0; f < n_funcs; f++) {
@@ -58,7 +59,7 @@ calx_status *cx_hlo_calls_check(const cx_hlo_calls *calls,
   if (all == NULL) return cx_out_of_memory();
   graph g = { all, all + n, all + 2 * n + 1, all + 2 * n + 1 + calls->n };
   sort_by_callee(calls, n, &g);
-  take_away(&g, n);
+  remove_functions(&g, n);
   calx_status *status = NULL;
   for (const cx_hlo_func *f = m->first; f != NULL && status == NULL;
        f = f->next) {

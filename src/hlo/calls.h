@@ -1,7 +1,7 @@
-// hlo/calls: who calls whom, and that nobody calls himself.
+// hlo/calls: the call graph of a module, and the check that it has no
+// recursion.
 //
-// StableHLO has no recursion: a device that puts functions where they are
-// called would not come to an end.
+// StableHLO has no recursion: compilers inline functions.
 #ifndef CX_HLO_CALLS_H
 #define CX_HLO_CALLS_H
 
@@ -18,7 +18,8 @@ typedef struct cx_hlo_calls {
 
 calx_status *cx_hlo_calls_add(cx_hlo_calls *calls, const cx_hlo_func *caller,
                               const cx_hlo_func *callee) CALX_MUST_USE;
-// Names a function that comes back to itself.
+// INVALID_ARGUMENT names a recursive function, or one that calls such a
+// function.
 calx_status *cx_hlo_calls_check(const cx_hlo_calls *calls,
                                 const cx_hlo_module *m) CALX_MUST_USE;
 

@@ -1,4 +1,4 @@
-// hlo/module: making and reading programs; everything lives in their arena.
+// hlo/module: makes and reads programs.
 #include "hlo/module.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static size_t bucket_of(const cx_hlo_module *m, cx_hlo_str name)
   return (size_t)(h.low % m->n_buckets);
 }
 
-// Behind the others of its bucket, so that the first of a name is found.
+// Appends to the bucket, so that the first function of a name is found.
 static void add_to_bucket(cx_hlo_module *m, cx_hlo_func *f)
 {
   cx_hlo_func **at = &m->buckets[bucket_of(m, f->name)];
@@ -100,8 +100,8 @@ cx_hlo_block *cx_hlo_block_new(cx_hlo_module *m, cx_hlo_region *region,
   return block;
 }
 
-// One allocation for the operation and its arrays: modules are made of
-// thousands of them.
+// The operation and its arrays are one allocation, because a module has
+// thousands of operations.
 cx_hlo_op *cx_hlo_op_new(cx_hlo_module *m, cx_hlo_op_kind kind,
                          size_t n_operands, size_t n_results, size_t n_regions)
 {
@@ -171,7 +171,7 @@ cx_hlo_func *cx_hlo_entry(const cx_hlo_module *m)
   return f == NULL && m->first == m->last ? m->first : f;
 }
 
-// The parser bounds how deep types nest, so recursion does no harm.
+// The parser bounds the nesting of types, and so the depth of the recursion.
 bool cx_hlo_any_equal(const cx_hlo_any *a, const cx_hlo_any *b)
 {
   if (!cx_hlo_type_equal(&a->tensor, &b->tensor)) return false;

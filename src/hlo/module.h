@@ -1,12 +1,12 @@
 // hlo/module: a StableHLO program in memory.
 //
-// A module holds functions, a function one region, a region blocks, a block
-// operations in order; an operation defines values and may hold regions. All
-// of it lives in the module's arena and dies with it: nothing is freed singly,
-// and pointers stay valid until cx_hlo_module_free(). What an operation may
-// have (operands, attributes, regions) stands in ops.def.
+// A module has functions, a function has one region, a region has blocks, and a
+// block has operations in order. An operation defines values and may have
+// regions. Everything is allocated in the arena of the module: pointers stay
+// valid until cx_hlo_module_free(). ops.def says which operands, attributes and
+// regions an operation has.
 //
-// Thread-compatible: a module may be read by many threads, changed by one.
+// Thread-compatible: many threads may read a module, or one may change it.
 #ifndef CX_HLO_MODULE_H
 #define CX_HLO_MODULE_H
 
@@ -53,7 +53,7 @@ typedef struct cx_hlo_value cx_hlo_value;
 typedef struct cx_hlo_attr cx_hlo_attr;
 typedef struct cx_hlo_non_tensor cx_hlo_non_tensor;
 
-// Bytes of the arena, not zero-terminated by promise. The zero value is "".
+// Bytes in the arena, which may lack a terminating zero. The zero value is "".
 typedef struct cx_hlo_str {
   const char *s;
   size_t n;
@@ -64,7 +64,7 @@ typedef struct cx_hlo_ints {
   size_t n;
 } cx_hlo_ints;
 
-// A place in a source file; line 0 means that it is not known.
+// A line of a source file; line 0: unknown.
 typedef struct cx_hlo_loc {
   cx_hlo_str file;
   int64_t line;
@@ -73,9 +73,8 @@ typedef struct cx_hlo_loc {
 
 // ---- types ----
 
-// Any type. Nearly all are plain tensors or tokens, with `non_tensor` NULL; for
-// the others `non_tensor` says what it is, and `tensor` is INVALID (but see
-// ENCODED).
+// Any type. For tensors and tokens `non_tensor` is NULL. For other types it
+// describes the type, and `tensor` is INVALID, except for ENCODED.
 typedef struct cx_hlo_any {
   cx_hlo_type tensor;
   const cx_hlo_non_tensor *non_tensor;
@@ -87,7 +86,7 @@ typedef enum cx_hlo_non_tensor_kind {
   CX_HLO_NON_TENSOR_FUNCTION,  // (first n_inputs parts) -> (the others)
   CX_HLO_NON_TENSOR_ELEMENT,   // a bare element type: i32
   CX_HLO_NON_TENSOR_ENCODED,   // the tensor type, with `text` as its encoding
-  CX_HLO_NON_TENSOR_TEXT       // any other, as it was written
+  CX_HLO_NON_TENSOR_TEXT       // any other, as its text
 } cx_hlo_non_tensor_kind;
 
 struct cx_hlo_non_tensor {
@@ -116,7 +115,7 @@ typedef enum cx_hlo_attr_kind {
   CX_HLO_ATTR_CHOICE,    // #stablehlo<precision HIGH>
   CX_HLO_ATTR_STRUCT,    // #stablehlo.dot<…>: one of the structs below
   CX_HLO_ATTR_CONV,      // #stablehlo.conv<…>
-  CX_HLO_ATTR_TEXT,      // anything else, as it was written
+  CX_HLO_ATTR_TEXT,      // any other, as its text
   // In ops.def only:
   CX_HLO_ATTR_MATRIX,  // ELEMENTS of type tensor<…x…xi64>
   CX_HLO_ATTR_ANY
@@ -127,8 +126,9 @@ typedef struct cx_hlo_named {
   const cx_hlo_attr *attr;
 } cx_hlo_named;
 
-// The elements of a dense literal: row-major, little-endian, i1 and the 2- and
-// 4-bit types a byte each (sign- or zero-extended). A splat holds one element.
+// The elements of a dense literal, row-major and little-endian. An element of
+// i1 or of a 2- or 4-bit type has one byte, sign- or zero-extended. A splat has
+// one element.
 typedef struct cx_hlo_elements {
   cx_hlo_any type;
   const unsigned char *data;
@@ -171,7 +171,7 @@ typedef struct cx_hlo_output_alias {
   cx_hlo_ints operand_tuple;
 } cx_hlo_output_alias;
 
-// Where the dimensions of a convolution stand.
+// Which dimensions of a convolution are batch, feature and spatial dimensions.
 typedef struct cx_hlo_conv_numbers {
   int64_t input_batch, input_feature;
   cx_hlo_ints input_spatial;
@@ -279,19 +279,20 @@ struct cx_hlo_module {
   const cx_hlo_loc *loc;
 };
 
-// ---- making: all return NULL when there is no memory ----
+// ---- making: NULL means that there is no memory ----
 
 cx_hlo_module *cx_hlo_module_new(void);
 void cx_hlo_module_free(cx_hlo_module *m);  // NULL is accepted
 cx_hlo_str cx_hlo_str_copy(cx_hlo_module *m, const char *s, size_t n);
 const int64_t *cx_hlo_ints_copy(cx_hlo_module *m, const int64_t *v, size_t n);
-// At the module's end. The name is not copied.
+// A function at the end of the module. The name is not copied.
 cx_hlo_func *cx_hlo_func_new(cx_hlo_module *m, cx_hlo_str name);
-// A block at the region's end; the types of its arguments are to be filled in.
+// A block at the end of the region. The types of its arguments are to be filled
+// in.
 cx_hlo_block *cx_hlo_block_new(cx_hlo_module *m, cx_hlo_region *region,
                                size_t n_args);
-// An operation that stands in no block yet, with its types, operands and
-// attributes to be filled in.
+// An operation in no block. Its types, operands and attributes are to be filled
+// in.
 cx_hlo_op *cx_hlo_op_new(cx_hlo_module *m, cx_hlo_op_kind kind,
                          size_t n_operands, size_t n_results, size_t n_regions);
 void cx_hlo_op_append(cx_hlo_block *block, cx_hlo_op *op);
@@ -315,13 +316,12 @@ cx_hlo_func *cx_hlo_func_find(const cx_hlo_module *m, cx_hlo_str name);
 cx_hlo_func *cx_hlo_entry(const cx_hlo_module *m);
 bool cx_hlo_str_equal(cx_hlo_str a, const char *s);
 bool cx_hlo_any_equal(const cx_hlo_any *a, const cx_hlo_any *b);
-// The block's last operation when that is a return; else NULL.
+// The last operation of the block; NULL where it is no return.
 cx_hlo_op *cx_hlo_terminator(const cx_hlo_block *block);
 
-// An attribute of `op` by its row in ops.def; NULL: absent, or the operation
-// has none such.
+// An attribute of `op`; NULL: it is absent, or ops.def does not have it.
 const cx_hlo_attr *cx_hlo_op_attr(const cx_hlo_op *op, cx_hlo_attr_id id);
-// The same by its value; what ops.def calls the default where it is absent.
+// The value of an attribute; where it is absent, its default in ops.def.
 int64_t cx_hlo_op_int(const cx_hlo_op *op, cx_hlo_attr_id id);
 cx_hlo_ints cx_hlo_op_ints(const cx_hlo_op *op, cx_hlo_attr_id id);
 const void *cx_hlo_op_struct(const cx_hlo_op *op, cx_hlo_attr_id id);

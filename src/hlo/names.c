@@ -1,4 +1,4 @@
-// hlo/names: chains in one array.
+// hlo/names: a hash table with chaining. The entries are in one array.
 #include "hlo/names.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // hlo/number: the formats of single elements.
 //
-// The small float types differ in four numbers and in what their largest
-// codes mean, so one encoder and one decoder serve all of them; f32 and f64
-// are the machine's own.
+// The small float types differ in three widths and in the meaning of their
+// largest codes, so one encoder and one decoder serve all of them. f32 and f64
+// are the machine's types.
 #include "hlo/number.h"
 
 #include <math.h>
@@ -65,8 +65,8 @@ void cx_hlo_store_bits(cx_hlo_elem e, void *p, uint64_t bits)
 
 typedef enum specials {
   IEEE,    // the largest exponent holds infinity and NaNs
-  NAN_FN,  // one NaN, all ones; no infinity
-  FNUZ,    // one NaN, where -0 would be; no infinity
+  NAN_FN,  // one NaN, whose bits are all ones; no infinity
+  FNUZ,    // one NaN, whose bits would be -0; no infinity
   FINITE   // neither
 } specials;
 
@@ -95,7 +95,7 @@ static const format *format_of(cx_hlo_elem e)
   return &formats[e];
 }
 
-// The largest finite code, without its sign.
+// The code of the largest finite number, without the sign.
 static uint64_t largest(const format *f)
 {
   const uint64_t all = (UINT64_C(1) << (f->exponent + f->mantissa)) - 1;
@@ -152,8 +152,8 @@ static uint64_t encode(const format *f, double v)
     const int lowest = 1 - f->bias;
     if (e < lowest) e = lowest;
     if (e <= f->bias + 1) {
-      // Exponent field and mantissa in one addition: a carry out of the
-      // mantissa moves the exponent, and subnormals have field 0.
+      // One addition makes the exponent field and the mantissa: a carry out of
+      // the mantissa increments the exponent. Subnormals have field 0.
       const uint64_t n = round_to_unit(a, e - f->mantissa);
       const uint64_t code = ((uint64_t)(e + f->bias - 1) << f->mantissa) + n;
       if (code <= largest(f)) {

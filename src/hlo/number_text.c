@@ -1,5 +1,5 @@
-// hlo/number: elements as text. printf's and strtod's numbers are avoided: they
-// follow the process's locale.
+// hlo/number: elements as text. printf() and strtod() are not used, because
+// they depend on the locale.
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void cx_hlo_print_real(cx_text *out, cx_hlo_elem e, uint64_t bits)
   const double v = cx_hlo_bits_to_real(e, bits);
   const double a = fabs(v);
   // n and 10^k are exact doubles, so their quotient is the double nearest to
-  // the decimal number: what reading it gives.
+  // the decimal number, which is what reading it gives.
   for (int k = 0; k <= 9 && a < 1e15; k++) {
     const double n = round(a * powers_of_ten[k]);
     if (n >= 1e15) break;
@@ -79,7 +79,7 @@ void cx_hlo_print_element(cx_text *out, cx_hlo_elem e, const void *p)
   }
 }
 
-// The mantissa's first 19 digits and the power of ten that goes with them.
+// The first 19 digits of a number, and the power of ten that scales them.
 typedef struct decimal {
   uint64_t digits;
   int64_t exponent;
@@ -135,7 +135,7 @@ static bool read_decimal(const char *s, size_t n, decimal *out)
   return i == n;
 }
 
-// Longer numbers are refused: no double needs more digits.
+// Longer numbers are refused. No double needs more digits.
 #define MAX_NUMBER 1100
 
 // Any decimal number through the C library, in the C locale.
@@ -156,7 +156,7 @@ bool cx_hlo_read_real(const char *s, size_t n, double *out)
 {
   decimal d;
   if (!read_decimal(s, n, &d)) return false;
-  // Both are exact doubles, so one operation rounds once.
+  // Both factors are exact doubles, so the result is rounded once.
   if (d.exact && d.digits < UINT64_C(1) << 53 && d.exponent >= -22 &&
       d.exponent <= 22) {
     const double m = (double)d.digits;
@@ -173,7 +173,8 @@ bool cx_hlo_read_bits(cx_hlo_elem e, const char *s, size_t n, uint64_t *out)
   double v = 0;
   if (!cx_hlo_read_real(s, n, &v)) return false;
   if (e == CX_HLO_F32) {
-    // Rounding twice goes wrong only from exactly between two floats.
+    // Rounding twice differs only where the double is halfway between two
+    // floats.
     uint64_t wide = 0;
     memcpy(&wide, &v, sizeof v);
     if ((wide & 0x1fffffff) == 0x10000000 && !slow_real(s, n, true, &v)) {

@@ -6,7 +6,7 @@
 #include "hlo/infer.h"
 #include "hlo/reader.h"
 
-// ---- what stands in a module ----
+// ---- the items of a module ----
 
 static bool accept_module_word(cx_hlo_scan *s)
 {
@@ -14,16 +14,15 @@ static bool accept_module_word(cx_hlo_scan *s)
          cx_hlo_scan_accept_word(s, "builtin.module");
 }
 
-// Functions, and declarations of other dialects: sdy.mesh. No function sees
-// the values of the others.
+// A function, or a declaration of another dialect: sdy.mesh. Its values are not
+// visible in other functions.
 static calx_status *read_top(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   const size_t scope = r->values.n;
   cx_hlo_parts p;
   if (cx_hlo_scan_accept_word(s, "func.func")) return cx_hlo_read_func(r);
-  cx_hlo_scan_space(s);
-  const char *at = s->at;
+  const char *at = cx_hlo_scan_here(s);
   if (accept_module_word(s) || cx_hlo_scan_sees(s, "\"builtin.module\"")) {
     return cx_hlo_scan_fail(s, at, CALX_UNIMPLEMENTED,
                             "a module inside of a module");
@@ -67,7 +66,7 @@ static calx_status *read_generic(cx_hlo_reader *r)
   CALX_TRY(cx_hlo_scan_need(s, "("));
   CALX_TRY(read_tops(r));
   CALX_TRY(cx_hlo_scan_need(s, ")"));
-  if (cx_hlo_scan_peek(s) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   const cx_hlo_attr *name =
       cx_hlo_find_named(r, mark, "sym_name", CX_HLO_ATTR_STRING);
   if (name != NULL) r->module->name = name->as.text;
@@ -153,7 +152,7 @@ static int64_t find_count(const cx_hlo_module *m, const char *name)
   return n;
 }
 
-// Copies out of the module's arena, which goes away.
+// Copies types, because the arena of the module is freed.
 static calx_status *copy_types(cx_hlo_signature *out, const cx_hlo_func *f,
                                const char *what, const cx_hlo_any *from,
                                size_t n, cx_hlo_type **out_types)

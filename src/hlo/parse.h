@@ -1,10 +1,9 @@
 // hlo/parse: programs from text.
 //
-// Reads MLIR's generic form of everything and StableHLO's pretty forms, from
-// any producer; of other dialects' pretty forms, Shardy's. Text is hostile:
-// sizes and nesting are bounded, and what is wrong is told with line, column,
-// the source line and a caret. What a program means is cx_hlo_verify()'s to
-// say.
+// Reads MLIR's generic form of all dialects, and the pretty forms of StableHLO
+// and Shardy. The text may be hostile, so sizes and nesting are bounded.
+// Messages have the line, the column, the source line and a caret.
+// cx_hlo_verify() checks the program that was read.
 #ifndef CX_HLO_PARSE_H
 #define CX_HLO_PARSE_H
 
@@ -14,7 +13,7 @@
 calx_status *cx_hlo_parse(const char *text, size_t size, const char *file_name,
                           cx_hlo_module **out) CALX_MUST_USE;
 
-// What a caller must know of a program to run it, whatever form it is in.
+// What a caller needs to know to run a program.
 typedef struct cx_hlo_signature {
   char *name;  // of the entry: `main`, or the only function
   cx_hlo_type *params, *results;
@@ -24,8 +23,9 @@ typedef struct cx_hlo_signature {
   cx_arena arena;
 } cx_hlo_signature;
 
-// Leaves bodies alone: they may hold anything whose braces balance.
-// UNIMPLEMENTED: the entry takes or returns something that is no plain tensor.
+// Passes the bodies of functions: they may have any contents whose braces
+// balance. UNIMPLEMENTED: the entry takes or returns something other than plain
+// tensors.
 calx_status *cx_hlo_parse_signature(const char *text, size_t size,
                                     const char *file_name,
                                     cx_hlo_signature *out) CALX_MUST_USE;

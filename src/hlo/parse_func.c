@@ -40,8 +40,7 @@ calx_status *cx_hlo_take_named(cx_hlo_reader *r, size_t mark,
   }
   r->named_stack.n = left;
   out->n = left - mark;
-  return CX_HLO_COPY(r, r->named_stack, mark, &out->items) ? NULL
-                                                           : cx_out_of_memory();
+  return CX_HLO_TAKE(r, r->named_stack, mark, &out->items);
 }
 
 // arg_attrs = [{…}, …]: one dictionary per parameter or result
@@ -111,69 +110,56 @@ calx_status *cx_hlo_make_func(cx_hlo_reader *r, const cx_hlo_parts *p)
 
 // ---- pretty ----
 
-// A function's head as it is read: names, types and attributes lie on stacks.
+// The head of a function, whose names, types and attributes are on the stacks.
 typedef struct head {
   size_t groups, types, lists;  // where they begin
   size_t n_params;
 } head;
 
-// dict?, pushed onto attr_stack as a dictionary
-static calx_status *read_dict_of(cx_hlo_reader *r, bool allowed)
+// dict?, pushed onto attr_stack
+static calx_status *push_dict(cx_hlo_reader *r, bool allowed)
 {
-  const size_t mark = r->named_stack.n;
-  cx_hlo_attr *dict = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
-  if (dict == NULL || !CX_HLO_ROOM(r->attr_stack)) return cx_out_of_memory();
-  r->attr_stack.v[r->attr_stack.n++] = dict;
-  dict->kind = CX_HLO_ATTR_DICT;
-  if (!allowed || cx_hlo_scan_peek(&r->scan) != '{') return NULL;
-  CALX_TRY(cx_hlo_read_dict(r));
-  dict->as.dict.n = r->named_stack.n - mark;
-  return CX_HLO_COPY(r, r->named_stack, mark, &dict->as.dict.items)
-             ? NULL
-             : cx_out_of_memory();
+  static const cx_hlo_attr empty = { .kind = CX_HLO_ATTR_DICT };
+  const cx_hlo_attr *dict = &empty;
+  if (allowed && cx_hlo_scan_peek(&r->scan) == '{') {
+    CALX_TRY(cx_hlo_read_dict_attr(r, &dict));
+  }
+  return CX_HLO_PUSH(r->attr_stack, dict);
 }
 
-// typed ::= type dict? loc?; without the dictionary, a '{' begins the body
+// typed ::= type dict? loc?. Without the dictionary, a '{' begins the body.
 static calx_status *read_typed(cx_hlo_reader *r, bool with_dict)
 {
-  const cx_hlo_loc *loc = NULL;
-  cx_hlo_any type;
-  CALX_TRY(cx_hlo_read_type(r, &type));
-  CALX_TRY(cx_hlo_push_type(r, &type));
-  CALX_TRY(read_dict_of(r, with_dict));
-  return with_dict ? cx_hlo_read_trailing_loc(r, &loc) : NULL;
+  const cx_hlo_loc *ignored = NULL;
+  CALX_TRY(cx_hlo_read_pushed_type(r));
+  CALX_TRY(push_dict(r, with_dict));
+  return with_dict ? cx_hlo_read_trailing_loc(r, &ignored) : NULL;
 }
 
-// params ::= '(' (('%' name ':')? typed (',' …)*)? ')'
-static calx_status *read_params(cx_hlo_reader *r)
+// ('%' name ':')? typed
+static calx_status *read_param(cx_hlo_reader *r)
 {
-  cx_hlo_scan *s = &r->scan;
-  CALX_TRY(cx_hlo_scan_need(s, "("));
-  if (cx_hlo_scan_accept(s, ")")) return NULL;
-  do {
-    if (cx_hlo_scan_peek(s) == '%') {
-      CALX_TRY(cx_hlo_read_name(r));
-      CALX_TRY(cx_hlo_scan_need(s, ":"));
-    }
-    CALX_TRY(read_typed(r, true));
-  } while (cx_hlo_scan_accept(s, ","));
-  return cx_hlo_scan_need(s, ")");
+  if (cx_hlo_scan_peek(&r->scan) == '%') {
+    CALX_TRY(cx_hlo_read_name(r));
+    CALX_TRY(cx_hlo_scan_need(&r->scan, ":"));
+  }
+  return read_typed(r, true);
+}
+
+static calx_status *read_result(cx_hlo_reader *r)
+{
+  return read_typed(r, true);
 }
 
 // results ::= '->' (type | '(' (typed (',' typed)*)? ')')
 static calx_status *read_results(cx_hlo_reader *r)
 {
-  cx_hlo_scan *s = &r->scan;
-  if (!cx_hlo_scan_accept(s, "->")) return NULL;
-  if (!cx_hlo_scan_accept(s, "(")) return read_typed(r, false);
-  if (cx_hlo_scan_accept(s, ")")) return NULL;
-  do {
-    CALX_TRY(read_typed(r, true));
-  } while (cx_hlo_scan_accept(s, ","));
-  return cx_hlo_scan_need(s, ")");
+  if (!cx_hlo_scan_accept(&r->scan, "->")) return NULL;
+  if (cx_hlo_scan_peek(&r->scan) != '(') return read_typed(r, false);
+  return cx_hlo_read_items(r, "(", ')', read_result);
 }
 
-// The dictionaries of n types, from the attr_stack; NULL where all are empty.
+// The n dictionaries on attr_stack from `from` on; NULL where all are empty.
 static calx_status *take_dicts(cx_hlo_reader *r, size_t from, size_t n,
                                cx_hlo_named_list **out)
 {
@@ -191,15 +177,14 @@ static calx_status *take_dicts(cx_hlo_reader *r, size_t from, size_t n,
   return NULL;
 }
 
-// Types and attributes from the stacks; the types stay there for the body.
+// Takes types and attributes from the stacks. The types stay there for the
+// body.
 static calx_status *fill_pretty(cx_hlo_reader *r, const head *h, cx_hlo_func *f)
 {
   const size_t n = r->any_stack.n - h->types;
   size_t end = r->any_stack.n;
   const cx_hlo_any *types = NULL;
-  if (!CX_HLO_COPY(r, r->any_stack, h->types, &types)) {
-    return cx_out_of_memory();
-  }
+  CALX_TRY(CX_HLO_TAKE(r, r->any_stack, h->types, &types));
   r->any_stack.n = end;
   f->params = types;
   f->n_params = h->n_params;
@@ -212,7 +197,7 @@ static calx_status *fill_pretty(cx_hlo_reader *r, const head *h, cx_hlo_func *f)
   return NULL;
 }
 
-// '{' … '}', whose first block has the parameters as arguments
+// '{' … '}'. The arguments of the first block are the parameters.
 static calx_status *read_body(cx_hlo_reader *r, const head *h, const char *at,
                               cx_hlo_func *f)
 {
@@ -226,15 +211,14 @@ static calx_status *read_body(cx_hlo_reader *r, const head *h, const char *at,
   return NULL;
 }
 
-static bool read_visibility(cx_hlo_scan *s, cx_hlo_str *out)
+static void read_visibility(cx_hlo_scan *s, cx_hlo_str *out)
 {
   static const char *const words[] = { "public", "private", "nested" };
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     if (!cx_hlo_scan_accept_word(s, words[i])) continue;
     *out = (cx_hlo_str){ words[i], strlen(words[i]) };
-    return true;
+    return;
   }
-  return false;
 }
 
 // func ::= 'func.func' ('public' | 'private' | 'nested')? '@' name params
@@ -249,12 +233,11 @@ calx_status *cx_hlo_read_func(cx_hlo_reader *r)
   cx_hlo_str name = { NULL, 0 };
   cx_hlo_func *f = NULL;
   read_visibility(s, &visibility);
-  cx_hlo_scan_space(s);
-  const char *at = s->at;
+  const char *at = cx_hlo_scan_here(s);
   CALX_TRY(cx_hlo_read_symbol_name(r, &name));
   CALX_TRY(new_func(r, at, name, &f));
   f->visibility = visibility;
-  CALX_TRY(read_params(r));
+  CALX_TRY(cx_hlo_read_items(r, "(", ')', read_param));
   h.n_params = r->any_stack.n - h.types;
   CALX_TRY(read_results(r));
   CALX_TRY(fill_pretty(r, &h, f));

@@ -12,19 +12,16 @@
 
 calx_status *cx_hlo_push_type(cx_hlo_reader *r, const cx_hlo_any *type)
 {
-  const cx_hlo_any copy = *type;  // it may lie on the stack itself
-  if (!CX_HLO_ROOM(r->any_stack)) return cx_out_of_memory();
-  r->any_stack.v[r->any_stack.n++] = copy;
-  return NULL;
+  const cx_hlo_any copy = *type;  // it may be on the stack, which moves
+  return CX_HLO_PUSH(r->any_stack, copy);
 }
 
 calx_status *cx_hlo_push_named(cx_hlo_reader *r, const char *name,
                                const cx_hlo_attr *attr)
 {
-  if (attr == NULL || !CX_HLO_ROOM(r->named_stack)) return cx_out_of_memory();
-  r->named_stack.v[r->named_stack.n++] =
-      (cx_hlo_named){ { name, strlen(name) }, attr };
-  return NULL;
+  if (attr == NULL) return cx_out_of_memory();
+  const cx_hlo_named named = { { name, strlen(name) }, attr };
+  return CX_HLO_PUSH(r->named_stack, named);
 }
 
 calx_status *cx_hlo_push_attr(cx_hlo_reader *r, cx_hlo_attr_id id,
@@ -66,12 +63,12 @@ static calx_status *read_generic(cx_hlo_reader *r, cx_hlo_parts *p)
     CALX_TRY(cx_hlo_scan_need(s, ">"));
   }
   if (cx_hlo_scan_peek(s) == '(') CALX_TRY(cx_hlo_read_regions(r, p));
-  if (cx_hlo_scan_peek(s) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   CALX_TRY(cx_hlo_scan_need(s, ":"));
   return cx_hlo_read_function_types(r, &p->n_inputs);
 }
 
-// In the body of a function, func's operations may be spelled without it.
+// In the body of a function, operations of func may be written without it.
 static cx_hlo_str full_name(cx_hlo_str word)
 {
   static const char *const names[] = { "func.return", "func.call",
@@ -112,8 +109,8 @@ calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p)
   return NULL;
 }
 
-// Before properties had a place of their own, lists of numbers were literals
-// tensor<Nxi64>: made to what ops.def says.
+// Older MLIR has literals tensor<Nxi64> where ops.def has lists of numbers.
+// Turns them into lists.
 static calx_status *modernise(cx_hlo_reader *r, const cx_hlo_name_info *info,
                               const cx_hlo_attr **attr)
 {
@@ -123,7 +120,7 @@ static calx_status *modernise(cx_hlo_reader *r, const cx_hlo_name_info *info,
       (int)e->type.tensor.elem != info->detail) {
     return NULL;
   }
-  // A splat is short in the text and long here.
+  // A splat has any size, however short its text is.
   const size_t n = (size_t)cx_hlo_type_elements(&e->type.tensor);
   if (n > 4096) return NULL;
   int64_t v[4096];
@@ -132,8 +129,8 @@ static calx_status *modernise(cx_hlo_reader *r, const cx_hlo_name_info *info,
   return *attr == NULL ? cx_out_of_memory() : NULL;
 }
 
-// The slot of ops.def for a name, or n_attrs.
-static size_t find_slot(const cx_hlo_op_info *info, cx_hlo_str name)
+// The index of the attribute in ops.def; n_attrs: there is none.
+static size_t attr_index(const cx_hlo_op_info *info, cx_hlo_str name)
 {
   size_t i = 0;
   while (
@@ -151,24 +148,22 @@ static calx_status *set_attrs(cx_hlo_reader *r, const cx_hlo_parts *p,
   size_t left = p->named;
   for (size_t i = p->named; i < r->named_stack.n; i++) {
     cx_hlo_named *item = &r->named_stack.v[i];
-    const size_t slot = find_slot(info, item->name);
-    if (slot == info->n_attrs) {
+    const size_t index = attr_index(info, item->name);
+    if (index == info->n_attrs) {
       r->named_stack.v[left++] = *item;
       continue;
     }
-    if (op->attrs[slot] != NULL) {
+    if (op->attrs[index] != NULL) {
       return CX_HLO_FAIL(r, p->at, "the attribute '%.*s' is there twice",
                          (int)item->name.n, item->name.s);
     }
     CALX_TRY(
-        modernise(r, cx_hlo_name_info_of(info->attrs[slot].id), &item->attr));
-    op->attrs[slot] = item->attr;
+        modernise(r, cx_hlo_name_info_of(info->attrs[index].id), &item->attr));
+    op->attrs[index] = item->attr;
   }
   r->named_stack.n = left;
   op->n_extra = (uint32_t)(left - p->named);
-  return CX_HLO_COPY(r, r->named_stack, p->named, &op->extra)
-             ? NULL
-             : cx_out_of_memory();
+  return CX_HLO_TAKE(r, r->named_stack, p->named, &op->extra);
 }
 
 static calx_status *set_operands(cx_hlo_reader *r, const cx_hlo_parts *p,
@@ -204,7 +199,7 @@ static calx_status *name_results(cx_hlo_reader *r, const cx_hlo_parts *p,
   return CX_HLO_FAIL(r, p->at, "%zu names for %u results", at, op->n_results);
 }
 
-// Makes the operation of what lies on the stacks, and cuts them.
+// Makes the operation from the items on the stacks, and removes them.
 calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
                             cx_hlo_block *block)
 {

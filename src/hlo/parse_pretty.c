@@ -1,9 +1,9 @@
-// hlo/parse: pretty forms, the parts that they share.
+// hlo/parse: the parts that the pretty forms share.
 //
 //   name operands and keywords {attributes} : types
 //
-// Types that are not written are known: values come before their uses, so an
-// operand's type is its value's.
+// Types that are not written are known: values are defined before they are
+// used, so the type of an operand is that of its value.
 #include <string.h>
 
 #include "hlo/pretty.h"
@@ -22,47 +22,6 @@ calx_status *cx_hlo_pretty_word(cx_hlo_reader *r, const char *word)
   return cx_hlo_scan_need(&r->scan, "=");
 }
 
-calx_status *cx_hlo_pretty_choice(cx_hlo_reader *r, cx_hlo_choice family,
-                                  const cx_hlo_attr **out)
-{
-  cx_hlo_str word = { NULL, 0 };
-  cx_hlo_scan_space(&r->scan);
-  const char *at = r->scan.at;
-  int64_t value = -1;
-  if (cx_hlo_scan_word(&r->scan, &word)) {
-    value = cx_hlo_choice_find(family, word.s, word.n);
-  }
-  if (value < 0) {
-    return CX_HLO_FAIL(r, at, "expected a value of %s",
-                       cx_hlo_choice_name(family));
-  }
-  *out = cx_hlo_attr_choice(r->module, family, value);
-  return *out == NULL ? cx_out_of_memory() : NULL;
-}
-
-calx_status *cx_hlo_pretty_choices(cx_hlo_reader *r, cx_hlo_choice family,
-                                   const cx_hlo_attr **out)
-{
-  cx_hlo_scan *s = &r->scan;
-  const size_t mark = r->attr_stack.n;
-  cx_hlo_attr *list = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
-  if (list == NULL) return cx_out_of_memory();
-  CALX_TRY(cx_hlo_scan_need(s, "["));
-  while (!cx_hlo_scan_accept(s, "]")) {
-    const cx_hlo_attr *item = NULL;
-    if (r->attr_stack.n > mark) CALX_TRY(cx_hlo_scan_need(s, ","));
-    CALX_TRY(cx_hlo_pretty_choice(r, family, &item));
-    if (!CX_HLO_ROOM(r->attr_stack)) return cx_out_of_memory();
-    r->attr_stack.v[r->attr_stack.n++] = item;
-  }
-  list->kind = CX_HLO_ATTR_LIST;
-  list->as.list.n = r->attr_stack.n - mark;
-  *out = list;
-  return CX_HLO_COPY(r, r->attr_stack, mark, &list->as.list.items)
-             ? NULL
-             : cx_out_of_memory();
-}
-
 // ---- keywords ----
 
 static calx_status *read_int_value(cx_hlo_reader *r, cx_hlo_elem elem,
@@ -77,30 +36,26 @@ static calx_status *read_int_value(cx_hlo_reader *r, cx_hlo_elem elem,
 static calx_status *read_ints_value(cx_hlo_reader *r, cx_hlo_elem elem,
                                     const cx_hlo_attr **out)
 {
-  cx_hlo_ints v = { NULL, 0 };
-  CALX_TRY(cx_hlo_read_ints(r, &v));
-  *out = cx_hlo_attr_ints(r->module, elem, v.v, v.n);
-  return NULL;
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_ARRAY);
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
+  attr->elem = elem;
+  return cx_hlo_read_ints(r, &attr->as.ints);
 }
 
 static calx_status *read_bool_value(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
-  const bool yes = cx_hlo_scan_accept_word(&r->scan, "true");
-  if (!yes && !cx_hlo_scan_accept_word(&r->scan, "false")) {
-    return cx_hlo_scan_expected(&r->scan, "true or false");
-  }
-  *out = cx_hlo_attr_bool(r->module, yes);
+  int64_t v = 0;
+  CALX_TRY(cx_hlo_scan_bool(&r->scan, &v));
+  *out = cx_hlo_attr_bool(r->module, v != 0);
   return NULL;
 }
 
-// Without its type: a ':' behind it begins those of the operation.
-static calx_status *read_string_value(cx_hlo_reader *r, const cx_hlo_attr **out)
+// The only lists in pretty forms are precisions.
+static calx_status *push_precision(cx_hlo_reader *r)
 {
-  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
-  if (attr == NULL) return cx_out_of_memory();
-  attr->kind = CX_HLO_ATTR_STRING;
-  *out = attr;
-  return cx_hlo_scan_string(&r->scan, &r->module->arena, &attr->as.text);
+  const cx_hlo_attr *item = NULL;
+  CALX_TRY(cx_hlo_read_choice(r, CX_HLO_PRECISION, &item));
+  return CX_HLO_PUSH(r->attr_stack, item);
 }
 
 // A value in the short spelling of its kind, or in full.
@@ -116,11 +71,10 @@ static calx_status *read_value(cx_hlo_reader *r, cx_hlo_attr_id id,
     case CX_HLO_ATTR_ARRAY:
       return read_ints_value(r, (cx_hlo_elem)info->detail, out);
     case CX_HLO_ATTR_BOOL: return read_bool_value(r, out);
-    case CX_HLO_ATTR_STRING: return read_string_value(r, out);
+    case CX_HLO_ATTR_STRING: return cx_hlo_read_string(r, out);
     case CX_HLO_ATTR_CHOICE:
-      return cx_hlo_pretty_choice(r, (cx_hlo_choice)info->detail, out);
-    case CX_HLO_ATTR_LIST:
-      return cx_hlo_pretty_choices(r, (cx_hlo_choice)info->detail, out);
+      return cx_hlo_read_choice(r, (cx_hlo_choice)info->detail, out);
+    case CX_HLO_ATTR_LIST: return cx_hlo_read_list(r, push_precision, out);
     case CX_HLO_ATTR_STRUCT:
       CALX_TRY(cx_hlo_scan_need(&r->scan, "<"));
       return cx_hlo_read_struct(r, (cx_hlo_struct)info->detail, out);
@@ -128,16 +82,21 @@ static calx_status *read_value(cx_hlo_reader *r, cx_hlo_attr_id id,
   }
 }
 
+calx_status *cx_hlo_pretty_value(cx_hlo_reader *r, cx_hlo_attr_id id)
+{
+  const cx_hlo_attr *attr = NULL;
+  CALX_TRY(read_value(r, id, &attr));
+  return cx_hlo_push_attr(r, id, attr);
+}
+
 static calx_status *read_keyword(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   const cx_hlo_pretty *form = cx_hlo_pretty_of(p->kind);
-  const cx_hlo_attr *attr = NULL;
   for (size_t i = 0; i < 4 && form->keywords[i].word != NULL; i++) {
     const cx_hlo_keyword *k = &form->keywords[i];
     if (!cx_hlo_scan_accept_word(&r->scan, k->word)) continue;
     CALX_TRY(cx_hlo_scan_need(&r->scan, "="));
-    CALX_TRY(read_value(r, k->id, &attr));
-    return cx_hlo_push_attr(r, k->id, attr);
+    return cx_hlo_pretty_value(r, k->id);
   }
   return cx_hlo_scan_expected(&r->scan, form->keywords[0].word == NULL
                                             ? "a value"
@@ -169,24 +128,20 @@ calx_status *cx_hlo_pretty_items(cx_hlo_reader *r, cx_hlo_parts *p)
 
 // ---- types ----
 
-// The types that were written become what follows: the operands', then the
-// results'.
-static calx_status *push_operand_types(cx_hlo_reader *r, const cx_hlo_parts *p)
+// The functions below expand the types that are written to the types of all
+// operands, followed by those of the results.
+
+calx_status *cx_hlo_pretty_known_types(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   for (size_t i = p->uses; i < r->use_stack.n; i++) {
     CALX_TRY(cx_hlo_push_type(r, &r->use_stack.v[i].value->type));
   }
+  p->n_inputs = r->use_stack.n - p->uses;
   return NULL;
 }
 
-static calx_status *wrong_types(cx_hlo_reader *r, const cx_hlo_parts *p,
-                                size_t wanted)
-{
-  return CX_HLO_FAIL(r, r->scan.at, "expected %zu types, found %zu", wanted,
-                     r->any_stack.n - p->types);
-}
-
-// T becomes n times T, and one for the result. That counts as an alias does.
+// One type stands for those of n operands and the result. It counts as a use of
+// an alias does.
 static calx_status *spread_same(cx_hlo_reader *r, cx_hlo_parts *p, size_t n,
                                 const char *from)
 {
@@ -202,13 +157,12 @@ static calx_status *spread_same(cx_hlo_reader *r, cx_hlo_parts *p, size_t n,
   return NULL;
 }
 
-// The result's type stands alone; the operands' come before it.
+// The type is that of the result; those of the operands are inserted before it.
 static calx_status *spread_result(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   const cx_hlo_any result = r->any_stack.v[p->types];
   r->any_stack.n = p->types;
-  CALX_TRY(push_operand_types(r, p));
-  p->n_inputs = r->any_stack.n - p->types;
+  CALX_TRY(cx_hlo_pretty_known_types(r, p));
   return cx_hlo_push_type(r, &result);
 }
 
@@ -223,7 +177,8 @@ static calx_status *spread_complex(cx_hlo_reader *r, cx_hlo_parts *p, size_t n)
   return cx_hlo_push_type(r, &result);
 }
 
-// Fills in what a list of types stands for, which was written from `from` on.
+// Expands the written types by the form. `from` is where they begin in the
+// text.
 static calx_status *spread(cx_hlo_reader *r, cx_hlo_parts *p,
                            cx_hlo_types_form form, const char *from)
 {
@@ -232,7 +187,10 @@ static calx_status *spread(cx_hlo_reader *r, cx_hlo_parts *p,
   const bool list =
       form == CX_HLO_TYPES_PAIRWISE || form == CX_HLO_TYPES_OPERANDS;
   const size_t wanted = list ? n_uses : form == CX_HLO_TYPES_SELECT ? 2 : 1;
-  if (n != wanted) return wrong_types(r, p, wanted);
+  if (n != wanted) {
+    return CX_HLO_FAIL(r, r->scan.at, "expected %zu types, found %zu", wanted,
+                       n);
+  }
   switch (form) {
     case CX_HLO_TYPES_SAME: return spread_same(r, p, n_uses, from);
     case CX_HLO_TYPES_RESULT: return spread_result(r, p);
@@ -274,9 +232,7 @@ calx_status *cx_hlo_pretty_types(cx_hlo_reader *r, cx_hlo_parts *p,
   }
   const char *from = s->at;
   do {
-    cx_hlo_any type;
-    CALX_TRY(cx_hlo_read_type(r, &type));
-    CALX_TRY(cx_hlo_push_type(r, &type));
+    CALX_TRY(cx_hlo_read_pushed_type(r));
   } while (cx_hlo_scan_accept(s, ","));
   if (!cx_hlo_scan_accept(s, "->")) return spread(r, p, form, from);
   p->n_inputs = r->any_stack.n - p->types;
@@ -294,7 +250,7 @@ calx_status *cx_hlo_read_pretty(cx_hlo_reader *r, cx_hlo_parts *p)
                        (int)p->name.n, p->name.s, (int)p->name.n, p->name.s);
   }
   CALX_TRY(form->head != NULL ? form->head(r, p) : cx_hlo_pretty_items(r, p));
-  if (cx_hlo_scan_peek(&r->scan) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   CALX_TRY(cx_hlo_pretty_types(r, p, form->types));
   return form->tail == NULL ? NULL : form->tail(r, p);
 }

@@ -1,27 +1,24 @@
-// hlo/parse: the pretty forms of reduce and while, whose regions' arguments
-// are spelled outside of them.
+// hlo/parse: the pretty forms of reduce and while. The arguments of their
+// regions are written outside of the regions.
 #include <string.h>
 
 #include "hlo/pretty.h"
 
 // ---- while ----
 
-// while ::= '(' ('%' name '=' use (',' …)*)? ')'; the names are the arguments
-// of both regions
+static calx_status *read_loop_value(cx_hlo_reader *r)
+{
+  CALX_TRY(cx_hlo_read_name(r));
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "="));
+  return cx_hlo_read_use(r);
+}
+
+// while ::= '(' ('%' name '=' use (',' …)*)? ')'
+// The names are those of the arguments of both regions.
 calx_status *cx_hlo_head_while(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  cx_hlo_scan *s = &r->scan;
-  bool first = true;
   (void)p;
-  CALX_TRY(cx_hlo_scan_need(s, "("));
-  while (!cx_hlo_scan_accept(s, ")")) {
-    if (!first) CALX_TRY(cx_hlo_scan_need(s, ","));
-    first = false;
-    CALX_TRY(cx_hlo_read_name(r));
-    CALX_TRY(cx_hlo_scan_need(s, "="));
-    CALX_TRY(cx_hlo_read_use(r));
-  }
-  return NULL;
+  return cx_hlo_read_items(r, "(", ')', read_loop_value);
 }
 
 // ('attributes' dict)? 'cond' region 'do' region
@@ -46,8 +43,8 @@ calx_status *cx_hlo_tail_while(cx_hlo_reader *r, cx_hlo_parts *p)
 
 // ---- reduce ----
 
-// The region that `applies` stands for: one operation on two scalars of the
-// first input's element type.
+// The region that `applies` abbreviates: one operation on two scalars of the
+// element type of the first input.
 static calx_status *make_body(cx_hlo_reader *r, cx_hlo_parts *p,
                               cx_hlo_op_kind kind)
 {
@@ -77,8 +74,7 @@ static calx_status *make_body(cx_hlo_reader *r, cx_hlo_parts *p,
 static calx_status *read_applied(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   cx_hlo_str word = { NULL, 0 };
-  cx_hlo_scan_space(&r->scan);
-  const char *at = r->scan.at;
+  const char *at = cx_hlo_scan_here(&r->scan);
   if (!cx_hlo_scan_word(&r->scan, &word)) {
     return cx_hlo_scan_expected(&r->scan, "an operation");
   }
@@ -97,7 +93,6 @@ static calx_status *read_applied(cx_hlo_reader *r, cx_hlo_parts *p)
 calx_status *cx_hlo_head_reduce(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   cx_hlo_scan *s = &r->scan;
-  cx_hlo_ints dims = { NULL, 0 };
   do {
     CALX_TRY(cx_hlo_scan_need(s, "("));
     CALX_TRY(cx_hlo_read_use(r));
@@ -118,15 +113,12 @@ calx_status *cx_hlo_head_reduce(cx_hlo_reader *r, cx_hlo_parts *p)
   if (cx_hlo_scan_accept_word(s, "applies")) CALX_TRY(read_applied(r, p));
   CALX_TRY(cx_hlo_need_word(r, "across"));
   CALX_TRY(cx_hlo_pretty_word(r, "dimensions"));
-  CALX_TRY(cx_hlo_read_ints(r, &dims));
-  return cx_hlo_push_attr(
-      r, CX_HLO_A_DIMENSIONS,
-      cx_hlo_attr_ints(r->module, CX_HLO_I64, dims.v, dims.n));
+  return cx_hlo_pretty_value(r, CX_HLO_A_DIMENSIONS);
 }
 
-// loc? 'reducer' ('(' argument ',' argument ')')+ region, unless it applies
-// one.
-// The block's arguments are all first ones, then all second ones.
+// loc? 'reducer' ('(' argument ',' argument ')')+ region; nothing after
+// `applies`. The arguments of the block are the first ones of all pairs, then
+// the second.
 calx_status *cx_hlo_tail_reduce(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   const size_t groups = r->group_stack.n;
@@ -145,8 +137,7 @@ calx_status *cx_hlo_tail_reduce(cx_hlo_reader *r, cx_hlo_parts *p)
   const size_t n = r->group_stack.n - groups;
   for (size_t i = 0; i < n; i++) {
     const size_t from = i < n / 2 ? 2 * i : 2 * (i - n / 2) + 1;
-    if (!CX_HLO_ROOM(r->group_stack)) return cx_out_of_memory();
-    r->group_stack.v[r->group_stack.n++] = r->group_stack.v[groups + from];
+    CALX_TRY(CX_HLO_PUSH(r->group_stack, r->group_stack.v[groups + from]));
     CALX_TRY(cx_hlo_push_type(r, &r->any_stack.v[types + from]));
   }
   const cx_hlo_block_args args = { groups + n, types + n, n };

@@ -39,30 +39,20 @@ calx_status *cx_hlo_head_dot_general(cx_hlo_reader *r, cx_hlo_parts *p)
 
 // ---- convolution ----
 
-static calx_status *push_ints(cx_hlo_reader *r, cx_hlo_attr_id id)
+static calx_status *push_pair(cx_hlo_reader *r)
 {
-  cx_hlo_ints v = { NULL, 0 };
-  CALX_TRY(cx_hlo_read_ints(r, &v));
-  return cx_hlo_push_attr(r, id,
-                          cx_hlo_attr_ints(r->module, CX_HLO_I64, v.v, v.n));
+  cx_hlo_ints pair = { NULL, 0 };
+  CALX_TRY(cx_hlo_read_ints(r, &pair));
+  if (pair.n != 2) return CX_HLO_FAIL(r, r->scan.at, "expected two numbers");
+  CALX_TRY(CX_HLO_PUSH(r->int_stack, pair.v[0]));
+  return CX_HLO_PUSH(r->int_stack, pair.v[1]);
 }
 
 // pad ::= '[' ('[' low ',' high ']' (',' …)*)? ']'
 static calx_status *push_padding(cx_hlo_reader *r)
 {
-  cx_hlo_scan *s = &r->scan;
   const size_t mark = r->int_stack.n;
-  CALX_TRY(cx_hlo_scan_need(s, "["));
-  while (!cx_hlo_scan_accept(s, "]")) {
-    cx_hlo_ints pair = { NULL, 0 };
-    if (r->int_stack.n > mark) CALX_TRY(cx_hlo_scan_need(s, ","));
-    CALX_TRY(cx_hlo_read_ints(r, &pair));
-    if (pair.n != 2) return CX_HLO_FAIL(r, s->at, "expected two numbers");
-    for (size_t i = 0; i < 2; i++) {
-      if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
-      r->int_stack.v[r->int_stack.n++] = pair.v[i];
-    }
-  }
+  CALX_TRY(cx_hlo_read_items(r, "[", ']', push_pair));
   const size_t rows = (r->int_stack.n - mark) / 2;
   const int64_t *v = rows == 0 ? NULL : r->int_stack.v + mark;
   r->int_stack.n = mark;
@@ -70,21 +60,18 @@ static calx_status *push_padding(cx_hlo_reader *r)
                           cx_hlo_attr_matrix(r->module, v, rows, 2));
 }
 
+static calx_status *push_flag(cx_hlo_reader *r)
+{
+  int64_t v = 0;
+  CALX_TRY(cx_hlo_scan_int_or_bool(&r->scan, &v));
+  return CX_HLO_PUSH(r->int_stack, v != 0);
+}
+
 // reverse ::= '[' (('true' | 'false' | integer) (',' …)*)? ']'
 static calx_status *push_reversal(cx_hlo_reader *r)
 {
-  cx_hlo_scan *s = &r->scan;
   const size_t mark = r->int_stack.n;
-  CALX_TRY(cx_hlo_scan_need(s, "["));
-  while (!cx_hlo_scan_accept(s, "]")) {
-    if (r->int_stack.n > mark) CALX_TRY(cx_hlo_scan_need(s, ","));
-    int64_t v = cx_hlo_scan_accept_word(s, "true");
-    if (!v && !cx_hlo_scan_accept_word(s, "false")) {
-      CALX_TRY(cx_hlo_scan_int(s, &v));
-    }
-    if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
-    r->int_stack.v[r->int_stack.n++] = v != 0;
-  }
+  CALX_TRY(cx_hlo_read_items(r, "[", ']', push_flag));
   const size_t n = r->int_stack.n - mark;
   const int64_t *v = n == 0 ? NULL : r->int_stack.v + mark;
   r->int_stack.n = mark;
@@ -92,38 +79,30 @@ static calx_status *push_reversal(cx_hlo_reader *r)
                           cx_hlo_attr_ints(r->module, CX_HLO_I1, v, n));
 }
 
-// window ::= '{' (name '=' value (',' …)*)? '}'
-static calx_status *read_window(cx_hlo_reader *r)
+// name '=' value
+static calx_status *read_window_field(cx_hlo_reader *r)
 {
+  static const cx_hlo_keyword lists[] = {
+    { "stride", CX_HLO_A_WINDOW_STRIDES },
+    { "lhs_dilate", CX_HLO_A_LHS_DILATION },
+    { "rhs_dilate", CX_HLO_A_RHS_DILATION },
+  };
   cx_hlo_scan *s = &r->scan;
-  bool first = true;
-  CALX_TRY(cx_hlo_scan_need(s, "{"));
-  while (!cx_hlo_scan_accept(s, "}")) {
-    cx_hlo_str word = { NULL, 0 };
-    if (!first) CALX_TRY(cx_hlo_scan_need(s, ","));
-    first = false;
-    cx_hlo_scan_space(s);
-    const char *at = s->at;
-    if (!cx_hlo_scan_word(s, &word)) return cx_hlo_scan_expected(s, "a word");
-    CALX_TRY(cx_hlo_scan_need(s, "="));
-    if (cx_hlo_str_equal(word, "stride")) {
-      CALX_TRY(push_ints(r, CX_HLO_A_WINDOW_STRIDES));
-    } else if (cx_hlo_str_equal(word, "pad")) {
-      CALX_TRY(push_padding(r));
-    } else if (cx_hlo_str_equal(word, "lhs_dilate")) {
-      CALX_TRY(push_ints(r, CX_HLO_A_LHS_DILATION));
-    } else if (cx_hlo_str_equal(word, "rhs_dilate")) {
-      CALX_TRY(push_ints(r, CX_HLO_A_RHS_DILATION));
-    } else if (cx_hlo_str_equal(word, "reverse")) {
-      CALX_TRY(push_reversal(r));
-    } else {
-      return CX_HLO_FAIL(r, at, "a window has no '%.*s'", (int)word.n, word.s);
+  cx_hlo_str word = { NULL, 0 };
+  const char *at = cx_hlo_scan_here(s);
+  if (!cx_hlo_scan_word(s, &word)) return cx_hlo_scan_expected(s, "a word");
+  CALX_TRY(cx_hlo_scan_need(s, "="));
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    if (cx_hlo_str_equal(word, lists[i].word)) {
+      return cx_hlo_pretty_value(r, lists[i].id);
     }
   }
-  return NULL;
+  if (cx_hlo_str_equal(word, "pad")) return push_padding(r);
+  if (cx_hlo_str_equal(word, "reverse")) return push_reversal(r);
+  return CX_HLO_FAIL(r, at, "a window has no '%.*s'", (int)word.n, word.s);
 }
 
-// convolution ::= uses 'dim_numbers' '=' sides ',' 'window' '=' window
+// convolution ::= uses 'dim_numbers' '=' sides ',' 'window' '=' '{' fields '}'
 calx_status *cx_hlo_head_convolution(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   const cx_hlo_attr *sides = NULL;
@@ -134,5 +113,5 @@ calx_status *cx_hlo_head_convolution(cx_hlo_reader *r, cx_hlo_parts *p)
   CALX_TRY(cx_hlo_push_attr(r, CX_HLO_A_CONV_DIMENSION_NUMBERS, sides));
   CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
   CALX_TRY(cx_hlo_pretty_word(r, "window"));
-  return read_window(r);
+  return cx_hlo_read_items(r, "{", '}', read_window_field);
 }

@@ -1,14 +1,8 @@
-// hlo/parse: pretty forms of operations that are spelled in their own way.
+// hlo/parse: the operands and keywords of pretty forms with a syntax of their
+// own.
 #include <string.h>
 
 #include "hlo/pretty.h"
-
-static cx_hlo_attr *new_attr(cx_hlo_reader *r, cx_hlo_attr_kind kind)
-{
-  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
-  if (attr != NULL) attr->kind = kind;
-  return attr;
-}
 
 // constant ::= dict? literal | '(' ')' ('<' dict '>')? dict?
 calx_status *cx_hlo_head_constant(cx_hlo_reader *r, cx_hlo_parts *p)
@@ -21,10 +15,9 @@ calx_status *cx_hlo_head_constant(cx_hlo_reader *r, cx_hlo_parts *p)
     CALX_TRY(cx_hlo_read_dict(r));
     return cx_hlo_scan_need(s, ">");
   }
-  if (cx_hlo_scan_peek(s) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   const cx_hlo_attr *value = NULL;
-  cx_hlo_scan_space(s);
-  const char *at = s->at;
+  const char *at = cx_hlo_scan_here(s);
   CALX_TRY(cx_hlo_read_attr(r, &value));
   if (value->kind != CX_HLO_ATTR_ELEMENTS) {
     return CX_HLO_FAIL(r, at, "a constant must be a dense literal");
@@ -35,17 +28,14 @@ calx_status *cx_hlo_head_constant(cx_hlo_reader *r, cx_hlo_parts *p)
 // compare ::= direction ',' use ',' use (',' type)?
 calx_status *cx_hlo_head_compare(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  const cx_hlo_attr *attr = NULL;
   (void)p;
-  CALX_TRY(cx_hlo_pretty_choice(r, CX_HLO_COMPARISON_DIRECTION, &attr));
-  CALX_TRY(cx_hlo_push_attr(r, CX_HLO_A_COMPARISON_DIRECTION, attr));
+  CALX_TRY(cx_hlo_pretty_value(r, CX_HLO_A_COMPARISON_DIRECTION));
   CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
   CALX_TRY(cx_hlo_read_use(r));
   CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
   CALX_TRY(cx_hlo_read_use(r));
   if (!cx_hlo_scan_accept(&r->scan, ",")) return NULL;
-  CALX_TRY(cx_hlo_pretty_choice(r, CX_HLO_COMPARISON_TYPE, &attr));
-  return cx_hlo_push_attr(r, CX_HLO_A_COMPARE_TYPE, attr);
+  return cx_hlo_pretty_value(r, CX_HLO_A_COMPARE_TYPE);
 }
 
 // ---- brackets ----
@@ -56,7 +46,7 @@ static calx_status *push_third(cx_hlo_reader *r, size_t mark, size_t i,
 {
   const size_t n = (r->int_stack.n - mark) / 3;
   int64_t *v = CX_ARENA_ARRAY(&r->module->arena, int64_t, n + 1);
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_ARRAY);
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_ARRAY);
   if (v == NULL || attr == NULL) return cx_out_of_memory();
   for (size_t k = 0; k < n; k++) v[k] = r->int_stack.v[mark + 3 * k + i];
   attr->elem = CX_HLO_I64;
@@ -75,8 +65,7 @@ static calx_status *read_range(cx_hlo_reader *r)
     CALX_TRY(cx_hlo_scan_int(&r->scan, &v[2]));
   }
   for (size_t i = 0; i < 3; i++) {
-    if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
-    r->int_stack.v[r->int_stack.n++] = v[i];
+    CALX_TRY(CX_HLO_PUSH(r->int_stack, v[i]));
   }
   return NULL;
 }
@@ -84,15 +73,10 @@ static calx_status *read_range(cx_hlo_reader *r)
 // slice ::= use '[' (range (',' range)*)? ']'
 calx_status *cx_hlo_head_slice(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  cx_hlo_scan *s = &r->scan;
   const size_t mark = r->int_stack.n;
   (void)p;
   CALX_TRY(cx_hlo_read_use(r));
-  CALX_TRY(cx_hlo_scan_need(s, "["));
-  while (!cx_hlo_scan_accept(s, "]")) {
-    if (r->int_stack.n > mark) CALX_TRY(cx_hlo_scan_need(s, ","));
-    CALX_TRY(read_range(r));
-  }
+  CALX_TRY(cx_hlo_read_items(r, "[", ']', read_range));
   CALX_TRY(push_third(r, mark, 0, CX_HLO_A_START_INDICES));
   CALX_TRY(push_third(r, mark, 1, CX_HLO_A_LIMIT_INDICES));
   CALX_TRY(push_third(r, mark, 2, CX_HLO_A_STRIDES));
@@ -103,13 +87,10 @@ calx_status *cx_hlo_head_slice(cx_hlo_reader *r, cx_hlo_parts *p)
 // get_tuple_element ::= use '[' integer ']'
 calx_status *cx_hlo_head_element(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  int64_t index = 0;
   (void)p;
   CALX_TRY(cx_hlo_read_use(r));
   CALX_TRY(cx_hlo_scan_need(&r->scan, "["));
-  CALX_TRY(cx_hlo_scan_int(&r->scan, &index));
-  CALX_TRY(cx_hlo_push_attr(r, CX_HLO_A_INDEX,
-                            cx_hlo_attr_int(r->module, CX_HLO_I32, index)));
+  CALX_TRY(cx_hlo_pretty_value(r, CX_HLO_A_INDEX));
   return cx_hlo_scan_need(&r->scan, "]");
 }
 
@@ -117,7 +98,6 @@ calx_status *cx_hlo_head_element(cx_hlo_reader *r, cx_hlo_parts *p)
 calx_status *cx_hlo_head_precision(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   cx_hlo_scan *s = &r->scan;
-  int64_t bits[2] = { 0, 0 };
   (void)p;
   CALX_TRY(cx_hlo_read_use(r));
   CALX_TRY(cx_hlo_scan_need(s, ","));
@@ -128,21 +108,19 @@ calx_status *cx_hlo_head_precision(cx_hlo_reader *r, cx_hlo_parts *p)
       return cx_hlo_scan_expected(s, "a format like e5m10");
     }
     s->at++;
-    CALX_TRY(cx_hlo_scan_int(s, &bits[i]));
+    CALX_TRY(cx_hlo_pretty_value(
+        r, i == 0 ? CX_HLO_A_EXPONENT_BITS : CX_HLO_A_MANTISSA_BITS));
   }
-  CALX_TRY(cx_hlo_push_attr(r, CX_HLO_A_EXPONENT_BITS,
-                            cx_hlo_attr_int(r->module, CX_HLO_I32, bits[0])));
-  return cx_hlo_push_attr(r, CX_HLO_A_MANTISSA_BITS,
-                          cx_hlo_attr_int(r->module, CX_HLO_I32, bits[1]));
+  return NULL;
 }
 
 // ---- calls ----
 
-// symbol uses, the symbol as an attribute of this kind
+// symbol uses; the symbol is pushed as an attribute of this kind
 static calx_status *read_called(cx_hlo_reader *r, cx_hlo_attr_id id,
                                 cx_hlo_attr_kind kind)
 {
-  cx_hlo_attr *attr = new_attr(r, kind);
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, kind);
   if (attr == NULL) return cx_out_of_memory();
   CALX_TRY(cx_hlo_read_symbol_name(r, &attr->as.text));
   CALX_TRY(cx_hlo_push_attr(r, id, attr));
@@ -166,14 +144,7 @@ calx_status *cx_hlo_head_call(cx_hlo_reader *r, cx_hlo_parts *p)
 // composite ::= string (use (',' use)*)? regions?
 calx_status *cx_hlo_head_composite(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  cx_hlo_attr *name = new_attr(r, CX_HLO_ATTR_STRING);
-  if (name == NULL) return cx_out_of_memory();
-  CALX_TRY(cx_hlo_scan_string(&r->scan, &r->module->arena, &name->as.text));
-  CALX_TRY(cx_hlo_push_attr(r, CX_HLO_A_NAME, name));
-  if (cx_hlo_scan_peek(&r->scan) == '%') {
-    do {
-      CALX_TRY(cx_hlo_read_use(r));
-    } while (cx_hlo_scan_accept(&r->scan, ","));
-  }
+  CALX_TRY(cx_hlo_pretty_value(r, CX_HLO_A_NAME));
+  CALX_TRY(cx_hlo_read_bare_uses(r));
   return cx_hlo_scan_peek(&r->scan) == '(' ? cx_hlo_read_regions(r, p) : NULL;
 }

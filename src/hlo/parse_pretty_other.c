@@ -1,53 +1,13 @@
 // hlo/parse: pretty forms of dialects that ops.def does not know.
 //
-// Shardy's (what a sharded program carries; github.com/openxla/shardy) and the
-// check dialect of StableHLO's own tests. What they say is kept in attributes,
-// by the names and spellings of their generic form.
+// These are Shardy's, which sharded programs have (github.com/openxla/shardy),
+// and those of the check dialect, which StableHLO's tests have. They become
+// attributes with the names and spellings of the generic form.
 #include <string.h>
 
-#include "hlo/number.h"
 #include "hlo/pretty.h"
 
-static cx_hlo_attr *new_attr(cx_hlo_reader *r, cx_hlo_attr_kind kind)
-{
-  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
-  if (attr != NULL) attr->kind = kind;
-  return attr;
-}
-
-// The types of operands and results that were not written.
-static calx_status *known_types(cx_hlo_reader *r, cx_hlo_parts *p)
-{
-  for (size_t i = p->uses; i < r->use_stack.n; i++) {
-    CALX_TRY(cx_hlo_push_type(r, &r->use_stack.v[i].value->type));
-  }
-  p->n_inputs = r->use_stack.n - p->uses;
-  return NULL;
-}
-
 // ---- check ----
-
-// number ::= integer | decimal, without its type: a ':' begins the operands'
-static calx_status *read_bare_number(cx_hlo_reader *r, const cx_hlo_attr **out)
-{
-  cx_hlo_scan_space(&r->scan);
-  const char *at = r->scan.at;
-  const cx_hlo_str text = cx_hlo_scan_number(&r->scan);
-  if (text.n == 0) return cx_hlo_scan_expected(&r->scan, "a number");
-  bool real = false;
-  for (size_t i = 0; i < text.n; i++) real |= strchr(".eE", text.s[i]) != NULL;
-  cx_hlo_attr *attr = new_attr(r, real ? CX_HLO_ATTR_FLOAT : CX_HLO_ATTR_INT);
-  if (attr == NULL) return cx_out_of_memory();
-  *out = attr;
-  attr->elem = real ? CX_HLO_F64 : CX_HLO_I64;
-  if (!real) {
-    r->scan.at = at;
-    return cx_hlo_scan_int(&r->scan, &attr->as.integer);
-  }
-  return cx_hlo_read_bits(CX_HLO_F64, text.s, text.n, &attr->as.bits)
-             ? NULL
-             : CX_HLO_FAIL(r, at, "expected a number");
-}
 
 // item ::= use | word '=' number | literal, which is the attribute `value`
 static calx_status *read_check_item(cx_hlo_reader *r)
@@ -61,44 +21,43 @@ static calx_status *read_check_item(cx_hlo_reader *r)
     return cx_hlo_push_named(r, "value", attr);
   }
   if (!cx_hlo_scan_word(s, &word)) return cx_hlo_scan_expected(s, "a value");
-  const cx_hlo_str name = cx_hlo_str_copy(r->module, word.s, word.n);
-  if (name.s == NULL) return cx_out_of_memory();
+  cx_hlo_str name;
+  CALX_TRY(cx_hlo_reader_str(r, word.s, word.n, &name));
   CALX_TRY(cx_hlo_scan_need(s, "="));
-  CALX_TRY(read_bare_number(r, &attr));
+  CALX_TRY(cx_hlo_read_number(r, false, &attr));
   return cx_hlo_push_named(r, name.s, attr);
 }
 
 // check ::= item (',' item)* dict? (':' type (',' type)*)?
-// Their types are the operands', which are known.
+// The types are those of the operands, which are known.
 static calx_status *read_check(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   cx_hlo_scan *s = &r->scan;
   do {
     CALX_TRY(read_check_item(r));
   } while (cx_hlo_scan_accept(s, ","));
-  if (cx_hlo_scan_peek(s) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   if (cx_hlo_scan_accept(s, ":")) {
     do {
       cx_hlo_any ignored;
       CALX_TRY(cx_hlo_read_type(r, &ignored));
     } while (cx_hlo_scan_accept(s, ","));
   }
-  return known_types(r, p);
+  return cx_hlo_pretty_known_types(r, p);
 }
 
 // ---- sdy ----
 
-// What stands in brackets from here, between a prefix and a suffix.
+// Pushes the text of a bracket, between a prefix and a suffix.
 static calx_status *push_text(cx_hlo_reader *r, const char *name,
                               const char *prefix, const char *suffix)
 {
-  cx_hlo_scan_space(&r->scan);
-  const char *from = r->scan.at;
+  const char *from = cx_hlo_scan_here(&r->scan);
   CALX_TRY(cx_hlo_scan_balanced(&r->scan));
   const size_t n = (size_t)(r->scan.at - from);
   const size_t before = strlen(prefix);
   const size_t after = strlen(suffix);
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_TEXT);
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_TEXT);
   char *text = cx_arena_alloc(&r->module->arena, before + n + after + 1);
   if (attr == NULL || text == NULL) return cx_out_of_memory();
   memcpy(text, prefix, before);
@@ -111,14 +70,14 @@ static calx_status *push_text(cx_hlo_reader *r, const char *name,
 // mesh ::= '@' name '=' '<' … '>' dict?
 static calx_status *read_mesh(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  cx_hlo_attr *name = new_attr(r, CX_HLO_ATTR_STRING);
+  cx_hlo_attr *name = cx_hlo_attr_new(r->module, CX_HLO_ATTR_STRING);
   (void)p;
   if (name == NULL) return cx_out_of_memory();
   CALX_TRY(cx_hlo_read_symbol_name(r, &name->as.text));
   CALX_TRY(cx_hlo_scan_need(&r->scan, "="));
   CALX_TRY(push_text(r, "mesh", "#sdy.mesh", ""));
   CALX_TRY(cx_hlo_push_named(r, "sym_name", name));
-  return cx_hlo_scan_peek(&r->scan) == '{' ? cx_hlo_read_dict(r) : NULL;
+  return cx_hlo_read_optional_dict(r);
 }
 
 // sharding_constraint ::= use sharding dict? ':' type
@@ -126,7 +85,7 @@ static calx_status *read_constraint(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   CALX_TRY(cx_hlo_read_use(r));
   CALX_TRY(push_text(r, "sharding", "#sdy.sharding", ""));
-  if (cx_hlo_scan_peek(&r->scan) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   return cx_hlo_pretty_types(r, p, CX_HLO_TYPES_SAME);
 }
 
@@ -148,19 +107,15 @@ static calx_status *read_manual(cx_hlo_reader *r, cx_hlo_parts *p)
   CALX_TRY(cx_hlo_read_region(r, p, &args));
   r->group_stack.n = groups;
   r->any_stack.n = types;
-  if (cx_hlo_scan_peek(&r->scan) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   return cx_hlo_pretty_types(r, p, CX_HLO_TYPES_ALL);
 }
 
 // return ::= (use (',' use)* dict? ':' types)?
 static calx_status *read_return(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  if (cx_hlo_scan_peek(&r->scan) == '%') {
-    do {
-      CALX_TRY(cx_hlo_read_use(r));
-    } while (cx_hlo_scan_accept(&r->scan, ","));
-  }
-  if (cx_hlo_scan_peek(&r->scan) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_bare_uses(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   return cx_hlo_pretty_types(r, p, CX_HLO_TYPES_OPERANDS);
 }
 
@@ -169,16 +124,14 @@ static calx_status *read_return(cx_hlo_reader *r, cx_hlo_parts *p)
 // constant ::= dict? '@' function ':' type
 static calx_status *read_constant(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  cx_hlo_attr *value = new_attr(r, CX_HLO_ATTR_SYMBOL);
-  cx_hlo_any type;
+  cx_hlo_attr *value = cx_hlo_attr_new(r->module, CX_HLO_ATTR_SYMBOL);
   if (value == NULL) return cx_out_of_memory();
-  if (cx_hlo_scan_peek(&r->scan) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_read_optional_dict(r));
   CALX_TRY(cx_hlo_read_symbol_name(r, &value->as.text));
   CALX_TRY(cx_hlo_push_named(r, "value", value));
   CALX_TRY(cx_hlo_scan_need(&r->scan, ":"));
-  CALX_TRY(cx_hlo_read_type(r, &type));
   p->n_inputs = 0;
-  return cx_hlo_push_type(r, &type);
+  return cx_hlo_read_pushed_type(r);
 }
 
 // ---- the whole ----
@@ -202,8 +155,7 @@ calx_status *cx_hlo_read_other(cx_hlo_reader *r, cx_hlo_parts *p)
     return CX_HLO_FAIL(r, p->at, "%.*s stands inside of an operation",
                        (int)p->name.n, p->name.s);
   }
-  p->name = cx_hlo_str_copy(r->module, p->name.s, p->name.n);
-  if (p->name.s == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_reader_str(r, p->name.s, p->name.n, &p->name));
   if (p->name.n > 6 && memcmp(p->name.s, "check.", 6) == 0) {
     return read_check(r, p);
   }

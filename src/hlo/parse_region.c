@@ -10,36 +10,35 @@ calx_status *cx_hlo_read_use(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
-  if (!CX_HLO_ROOM(r->use_stack)) return cx_out_of_memory();
-  cx_hlo_use *out = &r->use_stack.v[r->use_stack.n++];
-  out->at = s->at - 1;
+  const char *at = s->at - 1;
   const cx_hlo_str name = cx_hlo_scan_suffix(s);
   const cx_hlo_name *known = cx_hlo_names_find(&r->values, name);
   if (known == NULL) {
-    return CX_HLO_FAIL(r, out->at, "'%%%.*s' is not defined here", (int)name.n,
+    return CX_HLO_FAIL(r, at, "'%%%.*s' is not defined here", (int)name.n,
                        name.s);
   }
   int64_t index = 0;
   if (cx_hlo_scan_accept(s, "#")) CALX_TRY(cx_hlo_scan_int(s, &index));
   if (index < 0 || (uint64_t)index >= known->count) {
-    return CX_HLO_FAIL(r, out->at, "'%%%.*s' has %zu values", (int)name.n,
-                       name.s, known->count);
+    return CX_HLO_FAIL(r, at, "'%%%.*s' has %zu values", (int)name.n, name.s,
+                       known->count);
   }
-  out->value = (cx_hlo_value *)known->item + index;
-  return NULL;
+  cx_hlo_value *value = (cx_hlo_value *)known->item + index;
+  return CX_HLO_PUSH(r->use_stack, (cx_hlo_use){ value, at });
 }
 
 // operands ::= '(' (use (',' use)*)? ')', pushed onto use_stack
 calx_status *cx_hlo_read_uses(cx_hlo_reader *r)
 {
-  bool first = true;
-  CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
-  while (cx_hlo_scan_peek(&r->scan) != ')') {
-    if (!first) CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
-    first = false;
+  return cx_hlo_read_items(r, "(", ')', cx_hlo_read_use);
+}
+
+calx_status *cx_hlo_read_bare_uses(cx_hlo_reader *r)
+{
+  if (cx_hlo_scan_peek(&r->scan) != '%') return NULL;
+  do {
     CALX_TRY(cx_hlo_read_use(r));
-  }
-  r->scan.at++;
+  } while (cx_hlo_scan_accept(&r->scan, ","));
   return NULL;
 }
 
@@ -59,30 +58,25 @@ calx_status *cx_hlo_read_name(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
-  if (!CX_HLO_ROOM(r->group_stack)) return cx_out_of_memory();
   const char *at = s->at - 1;
-  r->group_stack.v[r->group_stack.n++] =
-      (cx_hlo_group){ cx_hlo_scan_suffix(s), 1, at };
-  return NULL;
+  const cx_hlo_group group = { cx_hlo_scan_suffix(s), 1, at };
+  return CX_HLO_PUSH(r->group_stack, group);
 }
 
 // ---- regions ----
 
+static calx_status *read_arg(cx_hlo_reader *r)
+{
+  const cx_hlo_loc *ignored = NULL;
+  CALX_TRY(cx_hlo_read_name(r));
+  CALX_TRY(cx_hlo_scan_need(&r->scan, ":"));
+  CALX_TRY(cx_hlo_read_pushed_type(r));
+  return cx_hlo_read_trailing_loc(r, &ignored);
+}
+
 calx_status *cx_hlo_read_args(cx_hlo_reader *r)
 {
-  cx_hlo_scan *s = &r->scan;
-  CALX_TRY(cx_hlo_scan_need(s, "("));
-  if (cx_hlo_scan_accept(s, ")")) return NULL;
-  do {
-    const cx_hlo_loc *loc = NULL;
-    cx_hlo_any type;
-    CALX_TRY(cx_hlo_read_name(r));
-    CALX_TRY(cx_hlo_scan_need(s, ":"));
-    CALX_TRY(cx_hlo_read_type(r, &type));
-    CALX_TRY(cx_hlo_push_type(r, &type));
-    CALX_TRY(cx_hlo_read_trailing_loc(r, &loc));
-  } while (cx_hlo_scan_accept(s, ","));
-  return cx_hlo_scan_need(s, ")");
+  return cx_hlo_read_items(r, "(", ')', read_arg);
 }
 
 // A block with these arguments at the region's end.
@@ -119,7 +113,7 @@ static calx_status *read_label(cx_hlo_reader *r, cx_hlo_region *region,
   return NULL;
 }
 
-// '{' op* (label op*)* '}'; the first block may be there already
+// '{' op* (label op*)* '}'. With `args`, the first block has no label.
 static calx_status *read_blocks(cx_hlo_reader *r, cx_hlo_region *region,
                                 const cx_hlo_block_args *args)
 {

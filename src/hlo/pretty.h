@@ -1,8 +1,9 @@
-// hlo/pretty: how each operation is spelled for people.
+// hlo/pretty: the pretty forms of operations.
 //
-// One row per operation that has a pretty form: the words that stand before
-// its attributes, how its types are written, and what is left to functions.
-// What all share (operands, attributes in braces, types) is parse_pretty.c's.
+// One row for each operation that has a pretty form: the keywords of its
+// attributes, how its types are written, and functions for what is particular
+// to it. parse_pretty.c reads what all forms have: operands, attributes in
+// braces, types.
 #ifndef CX_HLO_PRETTY_H
 #define CX_HLO_PRETTY_H
 
@@ -31,7 +32,7 @@ typedef calx_status *cx_hlo_pretty_fn(cx_hlo_reader *r, cx_hlo_parts *p);
 typedef struct cx_hlo_pretty {
   cx_hlo_types_form types;
   cx_hlo_keyword keywords[4];
-  cx_hlo_pretty_fn *head;  // reads operands and keywords; NULL: items
+  cx_hlo_pretty_fn *head;  // reads operands and keywords; NULL: as items
   cx_hlo_pretty_fn *tail;  // what follows the types
 } cx_hlo_pretty;
 
@@ -43,18 +44,19 @@ calx_status *cx_hlo_pretty_items(cx_hlo_reader *r,
 // keyword '=' value (',' …)*
 calx_status *cx_hlo_pretty_keywords(cx_hlo_reader *r,
                                     cx_hlo_parts *p) CALX_MUST_USE;
-// ':' types, with what is not written filled in.
+// ':' types; the types that are not written are pushed too.
 calx_status *cx_hlo_pretty_types(cx_hlo_reader *r, cx_hlo_parts *p,
                                  cx_hlo_types_form form) CALX_MUST_USE;
-// '[' item (',' item)* ']', each a bare value of the family.
-calx_status *cx_hlo_pretty_choices(cx_hlo_reader *r, cx_hlo_choice family,
-                                   const cx_hlo_attr **out) CALX_MUST_USE;
-calx_status *cx_hlo_pretty_choice(cx_hlo_reader *r, cx_hlo_choice family,
-                                  const cx_hlo_attr **out) CALX_MUST_USE;
+// A value in the short spelling of the attribute's kind, pushed.
+calx_status *cx_hlo_pretty_value(cx_hlo_reader *r,
+                                 cx_hlo_attr_id id) CALX_MUST_USE;
+// The types of the operands, pushed; nothing is read.
+calx_status *cx_hlo_pretty_known_types(cx_hlo_reader *r,
+                                       cx_hlo_parts *p) CALX_MUST_USE;
 // word '='
 calx_status *cx_hlo_pretty_word(cx_hlo_reader *r,
                                 const char *word) CALX_MUST_USE;
-// word word …, none of which is to be missing.
+// word
 calx_status *cx_hlo_need_word(cx_hlo_reader *r, const char *word) CALX_MUST_USE;
 
 // Heads and tails, by the operations they are for.

@@ -9,9 +9,9 @@
 typedef struct printer {
   cx_text *out;
   bool locations;
-  cx_text *bare;      // without locations; NULL: not wanted
-  size_t bare_until;  // what of `out` it has
-  uint32_t *names;    // by a value's number: what it is called
+  cx_text *bare;      // receives the text without locations; may be NULL
+  size_t bare_until;  // bytes of `out` that it has, with the locations
+  uint32_t *names;    // by the number of a value: its number in the text
   uint32_t next_arg;  // within the function
   uint32_t next_op;
   size_t depth;  // of indentation
@@ -29,7 +29,8 @@ static void newline(printer *p)
   }
 }
 
-// What was printed since the last location goes to the text without them.
+// Copies what was printed since the last location to the text without
+// locations.
 static void copy_bare(printer *p)
 {
   if (p->bare == NULL || cx_text_failed(p->out)) return;
@@ -86,12 +87,6 @@ static void print_results(printer *p, const cx_hlo_op *op)
 
 // ---- operations ----
 
-static bool print_comma(printer *p, bool first)
-{
-  if (!first) cx_text_append_n(p->out, ", ", 2);
-  return false;
-}
-
 // <{the attributes of ops.def}>
 static void print_properties(printer *p, const cx_hlo_op *op)
 {
@@ -100,8 +95,8 @@ static void print_properties(printer *p, const cx_hlo_op *op)
   for (size_t i = 0; i < info->n_attrs; i++) {
     if (op->attrs[i] == NULL) continue;
     const char *name = cx_hlo_name_info_of(info->attrs[i].id)->name;
-    if (first) cx_text_append_n(p->out, " <{", 3);
-    first = print_comma(p, first);
+    cx_text_append(p->out, first ? " <{" : ", ");
+    first = false;
     cx_hlo_named_print(p->out, (cx_hlo_str){ name, strlen(name) },
                        op->attrs[i]);
   }
@@ -187,8 +182,8 @@ static void print_label(printer *p, const cx_hlo_block *block, uint32_t number)
   cx_text_append(p->out, block->n_args == 0 ? ":" : "):");
 }
 
-// {blocks}. The first block needs no label where it has no arguments, but an
-// empty one would vanish without it.
+// {blocks}. The first block needs no label where it has no arguments. An empty
+// block has a label, because it would not be read without one.
 static void print_region(printer *p, const cx_hlo_region *region)
 {
   cx_text_char(p->out, '{');
@@ -223,22 +218,6 @@ static void print_attr_lists(printer *p, const char *name,
   cx_text_append_n(p->out, "], ", 3);
 }
 
-static void print_func_type(printer *p, const cx_hlo_func *f)
-{
-  const bool bare = f->n_results == 1;
-  cx_text_append(p->out, "function_type = (");
-  for (size_t i = 0; i < f->n_params; i++) {
-    if (i != 0) cx_text_append_n(p->out, ", ", 2);
-    cx_hlo_any_print(p->out, &f->params[i]);
-  }
-  cx_text_append(p->out, bare ? ") -> " : ") -> (");
-  for (size_t i = 0; i < f->n_results; i++) {
-    if (i != 0) cx_text_append_n(p->out, ", ", 2);
-    cx_hlo_any_print(p->out, &f->results[i]);
-  }
-  if (!bare) cx_text_char(p->out, ')');
-}
-
 static void print_func(printer *p, const cx_hlo_func *f)
 {
   p->next_arg = 0;
@@ -246,7 +225,9 @@ static void print_func(printer *p, const cx_hlo_func *f)
   newline(p);
   cx_text_append(p->out, "\"func.func\"() <{");
   print_attr_lists(p, "arg_attrs", f->param_attrs, f->n_params);
-  print_func_type(p, f);
+  cx_text_append(p->out, "function_type = ");
+  cx_hlo_function_print(p->out, f->params, f->n_params, f->results,
+                        f->n_results);
   cx_text_append_n(p->out, ", ", 2);
   print_attr_lists(p, "res_attrs", f->result_attrs, f->n_results);
   cx_text_append(p->out, "sym_name = ");

@@ -62,22 +62,20 @@ static void print_parts(cx_text *out, const cx_hlo_any *parts, size_t n)
   }
 }
 
-// (inputs) -> result, or (inputs) -> (results)
-static void print_function(cx_text *out, const cx_hlo_non_tensor *f)
+void cx_hlo_function_print(cx_text *out, const cx_hlo_any *inputs,
+                           size_t n_inputs, const cx_hlo_any *results, size_t n)
 {
-  const cx_hlo_any *results = f->parts + f->n_inputs;
-  const size_t n = f->n_parts - f->n_inputs;
   const bool bare =
       n == 1 && (results->non_tensor == NULL ||
                  results->non_tensor->kind != CX_HLO_NON_TENSOR_FUNCTION);
   cx_text_char(out, '(');
-  print_parts(out, f->parts, f->n_inputs);
+  print_parts(out, inputs, n_inputs);
   cx_text_append(out, bare ? ") -> " : ") -> (");
   print_parts(out, results, n);
   if (!bare) cx_text_char(out, ')');
 }
 
-// The parser bounds how deep types and attributes nest.
+// The parser bounds the nesting of types and attributes.
 void cx_hlo_any_print(cx_text *out, const cx_hlo_any *type)
 {
   const cx_hlo_non_tensor *non_tensor = type->non_tensor;
@@ -94,7 +92,11 @@ void cx_hlo_any_print(cx_text *out, const cx_hlo_any *type)
       print_parts(out, non_tensor->parts, non_tensor->n_parts);
       cx_text_char(out, '>');
       break;
-    case CX_HLO_NON_TENSOR_FUNCTION: print_function(out, non_tensor); break;
+    case CX_HLO_NON_TENSOR_FUNCTION:
+      cx_hlo_function_print(out, non_tensor->parts, non_tensor->n_inputs,
+                            non_tensor->parts + non_tensor->n_inputs,
+                            non_tensor->n_parts - non_tensor->n_inputs);
+      break;
     case CX_HLO_NON_TENSOR_ELEMENT:
       cx_text_append(out, cx_hlo_elem_name(non_tensor->elem));
       break;
@@ -129,17 +131,6 @@ static void print_bytes(cx_text *out, const unsigned char *data, size_t size)
   cx_text_char(out, '"');
 }
 
-// Whether element i is the first (last) of how many dimensions.
-static size_t edges(const cx_hlo_type *t, int64_t i)
-{
-  size_t n = 0;
-  for (size_t d = t->rank; d > 0 && i % t->dims[d - 1] == 0; d--) {
-    i /= t->dims[d - 1];
-    n++;
-  }
-  return n;
-}
-
 static void print_listed(cx_text *out, const cx_hlo_elements *e)
 {
   const cx_hlo_type *t = &e->type.tensor;
@@ -147,9 +138,10 @@ static void print_listed(cx_text *out, const cx_hlo_elements *e)
   const int64_t n = cx_hlo_type_elements(t);
   for (int64_t i = 0; i < n; i++) {
     if (i != 0) cx_text_append_n(out, ", ", 2);
-    for (size_t k = edges(t, i); k > 0; k--) cx_text_char(out, '[');
+    for (size_t k = cx_hlo_type_edges(t, i); k > 0; k--) cx_text_char(out, '[');
     cx_hlo_print_element(out, t->elem, e->data + (size_t)i * bytes);
-    for (size_t k = edges(t, i + 1); k > 0; k--) cx_text_char(out, ']');
+    for (size_t k = cx_hlo_type_edges(t, i + 1); k > 0; k--)
+      cx_text_char(out, ']');
   }
 }
 
@@ -161,7 +153,7 @@ static void print_elements(cx_text *out, const cx_hlo_elements *e)
   if (e->splat) {
     cx_hlo_print_element(out, t->elem, e->data);
   } else if (n <= MOST_LISTED || t->elem == CX_HLO_I1) {
-    // The bytes of i1 are packed in some versions of MLIR and not in others.
+    // Versions of MLIR differ in whether they pack i1, so it is always listed.
     print_listed(out, e);
   } else {
     print_bytes(out, e->data, e->size);
@@ -197,7 +189,7 @@ static void print_array(cx_text *out, const cx_hlo_attr *attr)
   cx_text_char(out, '>');
 }
 
-// Structs take no bits in hexadecimal, so every digit that is needed.
+// A field of a struct cannot be hexadecimal: it has all decimal digits.
 static void print_decimal(cx_text *out, double v)
 {
   cx_text digits = { 0 };
@@ -270,7 +262,7 @@ static void print_struct(cx_text *out, const cx_hlo_attr *attr)
   cx_text_char(out, '>');
 }
 
-// [b, 0, 1, f]: what stands in each dimension.
+// [b, 0, 1, f]: what each dimension is.
 static void print_conv_side(cx_text *out, int64_t first, char first_name,
                             int64_t second, char second_name,
                             cx_hlo_ints spatial)

@@ -4,22 +4,9 @@
 #include "hlo/number.h"
 #include "hlo/reader.h"
 
-static calx_status *given(const cx_hlo_attr *attr, const cx_hlo_attr **out)
-{
-  *out = attr;
-  return attr == NULL ? cx_out_of_memory() : NULL;
-}
-
-static cx_hlo_attr *new_attr(cx_hlo_reader *r, cx_hlo_attr_kind kind)
-{
-  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
-  if (attr != NULL) attr->kind = kind;
-  return attr;
-}
-
 // ---- numbers ----
 
-// A number's type: ':' elem, else what the spelling says.
+// The type of a number: (':' elem)?; `otherwise` where it is not written.
 static calx_status *read_number_type(cx_hlo_reader *r, cx_hlo_elem otherwise,
                                      cx_hlo_elem *out)
 {
@@ -45,7 +32,7 @@ static bool has_point(cx_hlo_str text)
   return false;
 }
 
-// A number as it stands in the text, between its place and its type.
+// The digits of a number, and where they begin.
 typedef struct numeral {
   const char *at;
   cx_hlo_str text;  // empty: hexadecimal
@@ -92,11 +79,11 @@ static calx_status *make_int(cx_hlo_reader *r, const numeral *n,
 }
 
 // number ::= (integer | decimal | '0x' hex+) (':' elem)?
-static calx_status *read_number(cx_hlo_reader *r, const cx_hlo_attr **out)
+calx_status *cx_hlo_read_number(cx_hlo_reader *r, bool typed,
+                                const cx_hlo_attr **out)
 {
   cx_hlo_scan *s = &r->scan;
-  cx_hlo_scan_space(s);
-  const char *from = s->at;
+  const char *from = cx_hlo_scan_here(s);
   numeral n = { from, { from, 0 } };
   if (s->end - from > 2 && from[0] == '0' && from[1] == 'x') {
     int64_t ignored = 0;
@@ -105,34 +92,37 @@ static calx_status *read_number(cx_hlo_reader *r, const cx_hlo_attr **out)
     n.text = cx_hlo_scan_number(s);
     if (n.text.n == 0) return cx_hlo_scan_expected(s, "a number");
   }
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_INT);
-  if (attr == NULL) return cx_out_of_memory();
-  const cx_hlo_elem plain = has_point(n.text) ? CX_HLO_F64 : CX_HLO_I64;
-  CALX_TRY(read_number_type(r, plain, &attr->elem));
-  // The digits mean something once their type is known.
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_INT);
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
+  attr->elem = has_point(n.text) ? CX_HLO_F64 : CX_HLO_I64;
+  if (typed) CALX_TRY(read_number_type(r, attr->elem, &attr->elem));
+  // The type, which comes last, decides how the digits are read.
   const char *after = s->at;
   s->at = from;
   CALX_TRY(cx_hlo_elem_is_float(attr->elem) ? make_float(r, &n, attr)
                                             : make_int(r, &n, attr));
   s->at = after;
-  return given(attr, out);
+  return NULL;
 }
 
 // ---- strings, symbols, arrays ----
 
-// string (':' type)?; with a type it is kept as text
-static calx_status *read_string(cx_hlo_reader *r, const cx_hlo_attr **out)
+calx_status *cx_hlo_read_string(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_STRING);
-  if (attr == NULL) return cx_out_of_memory();
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_STRING);
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
+  return cx_hlo_scan_string(&r->scan, &r->module->arena, &attr->as.text);
+}
+
+// string (':' type)?; with a type it is kept as text
+static calx_status *read_typed_string(cx_hlo_reader *r, const cx_hlo_attr **out)
+{
   const char *from = r->scan.at;
-  CALX_TRY(cx_hlo_scan_string(&r->scan, &r->module->arena, &attr->as.text));
-  if (cx_hlo_scan_accept(&r->scan, ":")) {
-    cx_hlo_any type;
-    CALX_TRY(cx_hlo_read_type(r, &type));
-    return cx_hlo_read_text(r, from, out);
-  }
-  return given(attr, out);
+  cx_hlo_any type;
+  CALX_TRY(cx_hlo_read_string(r, out));
+  if (!cx_hlo_scan_accept(&r->scan, ":")) return NULL;
+  CALX_TRY(cx_hlo_read_type(r, &type));
+  return cx_hlo_read_text(r, from, out);
 }
 
 calx_status *cx_hlo_read_symbol_name(cx_hlo_reader *r, cx_hlo_str *out)
@@ -144,18 +134,17 @@ calx_status *cx_hlo_read_symbol_name(cx_hlo_reader *r, cx_hlo_str *out)
   }
   const cx_hlo_str name = cx_hlo_scan_suffix(s);
   if (name.n == 0) return cx_hlo_scan_expected(s, "a symbol's name");
-  *out = cx_hlo_str_copy(r->module, name.s, name.n);
-  return out->s == NULL ? cx_out_of_memory() : NULL;
+  return cx_hlo_reader_str(r, name.s, name.n, out);
 }
 
 // symbol ::= '@' (suffix | string) ('::' symbol)?; a nested one is kept as text
 static calx_status *read_symbol(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_SYMBOL);
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_SYMBOL);
   const char *from = r->scan.at;
-  if (attr == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
   CALX_TRY(cx_hlo_read_symbol_name(r, &attr->as.text));
-  if (!cx_hlo_scan_sees(&r->scan, "::")) return given(attr, out);
+  if (!cx_hlo_scan_sees(&r->scan, "::")) return NULL;
   while (cx_hlo_scan_accept(&r->scan, "::")) {
     cx_hlo_str ignored;
     CALX_TRY(cx_hlo_read_symbol_name(r, &ignored));
@@ -182,100 +171,81 @@ static calx_status *read_array(cx_hlo_reader *r, const char *from,
   const size_t mark = r->int_stack.n;
   if (cx_hlo_scan_accept(s, ":")) {
     do {
-      if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
-      int64_t *v = &r->int_stack.v[r->int_stack.n++];
+      int64_t v = 0;
       const char *at = s->at;
-      *v = 0;
-      if (cx_hlo_scan_accept_word(s, "true")) {
-        *v = 1;
-      } else if (!cx_hlo_scan_accept_word(s, "false")) {
-        CALX_TRY(cx_hlo_scan_int(s, v));
-      }
-      if (!cx_hlo_int_fits(e, *v)) {
+      CALX_TRY(cx_hlo_scan_int_or_bool(s, &v));
+      if (!cx_hlo_int_fits(e, v)) {
         return CX_HLO_FAIL(r, at, "the number does not fit into %s",
                            cx_hlo_elem_name(e));
       }
+      CALX_TRY(CX_HLO_PUSH(r->int_stack, v));
     } while (cx_hlo_scan_accept(s, ","));
   }
   const size_t n = r->int_stack.n - mark;
   const int64_t *first = n == 0 ? NULL : r->int_stack.v + mark;
   r->int_stack.n = mark;
-  CALX_TRY(given(cx_hlo_attr_ints(r->module, e, first, n), out));
+  CALX_TRY(cx_hlo_reader_attr(cx_hlo_attr_ints(r->module, e, first, n), out));
   return cx_hlo_scan_need(s, ">");
 }
 
 // ---- lists and dictionaries ----
 
-// list ::= '[' (attribute (',' attribute)*)? ']'
-static calx_status *read_list(cx_hlo_reader *r, const cx_hlo_attr **out)
+calx_status *cx_hlo_read_list(cx_hlo_reader *r, cx_hlo_item_fn *item,
+                              const cx_hlo_attr **out)
 {
-  cx_hlo_scan *s = &r->scan;
   const size_t mark = r->attr_stack.n;
-  CALX_TRY(cx_hlo_scan_need(s, "["));
-  while (cx_hlo_scan_peek(s) != ']') {
-    const cx_hlo_attr *item = NULL;
-    if (r->attr_stack.n > mark) CALX_TRY(cx_hlo_scan_need(s, ","));
-    CALX_TRY(cx_hlo_read_attr(r, &item));
-    if (!CX_HLO_ROOM(r->attr_stack)) return cx_out_of_memory();
-    r->attr_stack.v[r->attr_stack.n++] = item;
-  }
-  s->at++;
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_LIST);
-  if (attr == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_read_items(r, "[", ']', item));
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_LIST);
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
   attr->as.list.n = r->attr_stack.n - mark;
-  if (!CX_HLO_COPY(r, r->attr_stack, mark, &attr->as.list.items)) {
-    return cx_out_of_memory();
-  }
-  return given(attr, out);
+  return CX_HLO_TAKE(r, r->attr_stack, mark, &attr->as.list.items);
+}
+
+static calx_status *push_attr(cx_hlo_reader *r)
+{
+  const cx_hlo_attr *item = NULL;
+  CALX_TRY(cx_hlo_read_attr(r, &item));
+  return CX_HLO_PUSH(r->attr_stack, item);
 }
 
 // entry ::= (bare-id | string) ('=' attribute)?
-static calx_status *read_entry(cx_hlo_reader *r, cx_hlo_named *out)
+static calx_status *read_entry(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
+  cx_hlo_named entry;
+  cx_hlo_str word;
   if (cx_hlo_scan_peek(s) == '"') {
-    CALX_TRY(cx_hlo_scan_string(s, &r->module->arena, &out->name));
+    CALX_TRY(cx_hlo_scan_string(s, &r->module->arena, &entry.name));
+  } else if (cx_hlo_scan_word(s, &word)) {
+    CALX_TRY(cx_hlo_reader_str(r, word.s, word.n, &entry.name));
   } else {
-    cx_hlo_str word;
-    if (!cx_hlo_scan_word(s, &word)) {
-      return cx_hlo_scan_expected(s, "an attribute's name");
-    }
-    out->name = cx_hlo_str_copy(r->module, word.s, word.n);
-    if (out->name.s == NULL) return cx_out_of_memory();
+    return cx_hlo_scan_expected(s, "an attribute's name");
   }
-  if (cx_hlo_scan_accept(s, "=")) return cx_hlo_read_attr(r, &out->attr);
-  return given(cx_hlo_attr_unit(r->module), &out->attr);
+  CALX_TRY(cx_hlo_scan_accept(s, "=")
+               ? cx_hlo_read_attr(r, &entry.attr)
+               : cx_hlo_reader_attr(cx_hlo_attr_unit(r->module), &entry.attr));
+  return CX_HLO_PUSH(r->named_stack, entry);
 }
 
 // dict ::= '{' (entry (',' entry)*)? '}'
 calx_status *cx_hlo_read_dict(cx_hlo_reader *r)
 {
-  cx_hlo_scan *s = &r->scan;
-  bool first = true;
-  CALX_TRY(cx_hlo_scan_need(s, "{"));
-  while (cx_hlo_scan_peek(s) != '}') {
-    cx_hlo_named entry;
-    if (!first) CALX_TRY(cx_hlo_scan_need(s, ","));
-    first = false;
-    CALX_TRY(read_entry(r, &entry));
-    if (!CX_HLO_ROOM(r->named_stack)) return cx_out_of_memory();
-    r->named_stack.v[r->named_stack.n++] = entry;
-  }
-  s->at++;
-  return NULL;
+  return cx_hlo_read_items(r, "{", '}', read_entry);
 }
 
-static calx_status *read_dict_attr(cx_hlo_reader *r, const cx_hlo_attr **out)
+calx_status *cx_hlo_read_optional_dict(cx_hlo_reader *r)
+{
+  return cx_hlo_scan_peek(&r->scan) == '{' ? cx_hlo_read_dict(r) : NULL;
+}
+
+calx_status *cx_hlo_read_dict_attr(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
   const size_t mark = r->named_stack.n;
   CALX_TRY(cx_hlo_read_dict(r));
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_DICT);
-  if (attr == NULL) return cx_out_of_memory();
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_DICT);
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
   attr->as.dict.n = r->named_stack.n - mark;
-  if (!CX_HLO_COPY(r, r->named_stack, mark, &attr->as.dict.items)) {
-    return cx_out_of_memory();
-  }
-  return given(attr, out);
+  return CX_HLO_TAKE(r, r->named_stack, mark, &attr->as.dict.items);
 }
 
 // ---- everything else ----
@@ -301,7 +271,7 @@ static calx_status *read_hash(cx_hlo_reader *r, const cx_hlo_attr **out)
   }
   const cx_hlo_alias *alias = NULL;
   CALX_TRY(cx_hlo_use_alias(r, &r->attrs, name, from, &alias));
-  if (alias != NULL) return given(alias->attr, out);
+  if (alias != NULL) return cx_hlo_reader_attr(alias->attr, out);
   if (dotted) return cx_hlo_read_text(r, from, out);
   return CX_HLO_FAIL(r, from, "there is no attribute alias '#%.*s'",
                      (int)name.n, name.s);
@@ -309,10 +279,9 @@ static calx_status *read_hash(cx_hlo_reader *r, const cx_hlo_attr **out)
 
 static calx_status *read_type_attr(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
-  cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_TYPE);
-  if (attr == NULL) return cx_out_of_memory();
-  CALX_TRY(cx_hlo_read_type(r, &attr->as.type));
-  return given(attr, out);
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_TYPE);
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
+  return cx_hlo_read_type(r, &attr->as.type);
 }
 
 // Words whose attribute is kept as it was written, with its brackets.
@@ -337,10 +306,10 @@ static calx_status *read_word(cx_hlo_reader *r, const cx_hlo_attr **out)
   }
   const bool yes = cx_hlo_str_equal(word, "true");
   if (yes || cx_hlo_str_equal(word, "false")) {
-    return given(cx_hlo_attr_bool(r->module, yes), out);
+    return cx_hlo_reader_attr(cx_hlo_attr_bool(r->module, yes), out);
   }
   if (cx_hlo_str_equal(word, "unit")) {
-    return given(cx_hlo_attr_unit(r->module), out);
+    return cx_hlo_reader_attr(cx_hlo_attr_unit(r->module), out);
   }
   if (cx_hlo_str_equal(word, "dense")) return cx_hlo_read_dense(r, out);
   if (cx_hlo_str_equal(word, "array")) return read_array(r, from, out);
@@ -366,16 +335,17 @@ static calx_status *read_any(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
   const char c = cx_hlo_scan_peek(&r->scan);
   switch (c) {
-    case '"': return read_string(r, out);
+    case '"': return read_typed_string(r, out);
     case '@': return read_symbol(r, out);
-    case '[': return read_list(r, out);
-    case '{': return read_dict_attr(r, out);
+    case '[': return cx_hlo_read_list(r, push_attr, out);
+    case '{': return cx_hlo_read_dict_attr(r, out);
     case '#': return read_hash(r, out);
     case '(':
     case '!': return read_type_attr(r, out);
     default: break;
   }
-  if (c == '-' || (c >= '0' && c <= '9')) return read_number(r, out);
+  if (c == '-' || (c >= '0' && c <= '9'))
+    return cx_hlo_read_number(r, true, out);
   return read_word(r, out);
 }
 

@@ -1,7 +1,7 @@
 // hlo/reader: dense literals.
 //
-// The type comes behind the literal, so that is stepped over first and read
-// again once its elements are known.
+// The type comes behind the literal. So the reader passes the literal, reads
+// the type, and then reads the elements.
 #include <string.h>
 
 #include "hlo/number.h"
@@ -13,7 +13,7 @@ typedef struct literal {
   size_t bytes;  // of an element
 } literal;
 
-// Up to the '>' that closes the literal: nothing in it but strings has one.
+// Goes to the '>' that closes the literal. Only strings in it may contain one.
 static calx_status *skip_literal(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
@@ -40,8 +40,7 @@ static bool is_hex(const cx_hlo_scan *s)
 static calx_status *read_real(cx_hlo_reader *r, cx_hlo_elem e, void *out)
 {
   cx_hlo_scan *s = &r->scan;
-  cx_hlo_scan_space(s);
-  const char *from = s->at;
+  const char *from = cx_hlo_scan_here(s);
   uint64_t bits = 0;
   if (is_hex(s)) {
     int64_t v = 0;
@@ -64,8 +63,7 @@ static calx_status *read_real(cx_hlo_reader *r, cx_hlo_elem e, void *out)
 static calx_status *read_integer(cx_hlo_reader *r, cx_hlo_elem e, void *out)
 {
   cx_hlo_scan *s = &r->scan;
-  cx_hlo_scan_space(s);
-  const char *from = s->at;
+  const char *from = cx_hlo_scan_here(s);
   int64_t v = 0;
   if (cx_hlo_scan_accept_word(s, "true")) {
     v = 1;
@@ -102,24 +100,13 @@ static calx_status *read_element(cx_hlo_reader *r, cx_hlo_elem e,
 
 // ---- lists ----
 
-// How many dimensions begin (end) at element i.
-static size_t edges(const cx_hlo_type *t, int64_t i)
-{
-  size_t n = 0;
-  for (size_t d = t->rank; d > 0 && i % t->dims[d - 1] == 0; d--) {
-    i /= t->dims[d - 1];
-    n++;
-  }
-  return n;
-}
-
 // list ::= '[' (list | element) (',' (list | element))* ']', nested as the
 // type's sizes say
 static calx_status *read_list(cx_hlo_reader *r, const literal *l,
                               const char *end, const cx_hlo_attr **out)
 {
   cx_hlo_scan *s = &r->scan;
-  // Every element takes a character at least, so the text bounds the memory.
+  // An element has a character at least, so the text bounds the memory.
   if (l->n > end - s->at) {
     return CX_HLO_FAIL(r, s->at, "the list is too short for %s",
                        cx_hlo_shape(l->type).s);
@@ -129,19 +116,21 @@ static calx_status *read_list(cx_hlo_reader *r, const literal *l,
   calx_status *status = data == NULL ? cx_out_of_memory() : NULL;
   for (int64_t i = 0; i < l->n && status == NULL; i++) {
     if (i != 0) status = cx_hlo_scan_need(s, ",");
-    for (size_t k = edges(l->type, i); k > 0 && status == NULL; k--) {
+    for (size_t k = cx_hlo_type_edges(l->type, i); k > 0 && status == NULL;
+         k--) {
       status = cx_hlo_scan_need(s, "[");
     }
     if (status != NULL) break;
     status = read_element(r, l->type->elem, data + (size_t)i * l->bytes);
-    for (size_t k = edges(l->type, i + 1); k > 0 && status == NULL; k--) {
+    for (size_t k = cx_hlo_type_edges(l->type, i + 1); k > 0 && status == NULL;
+         k--) {
       status = cx_hlo_scan_need(s, "]");
     }
   }
   if (status == NULL) {
-    *out =
-        cx_hlo_attr_elements(r->module, l->type, data, (size_t)l->n * l->bytes);
-    if (*out == NULL) status = cx_out_of_memory();
+    status = cx_hlo_reader_attr(
+        cx_hlo_attr_elements(r->module, l->type, data, (size_t)l->n * l->bytes),
+        out);
   }
   cx_arena_free(&scratch);
   return status;
@@ -149,7 +138,8 @@ static calx_status *read_list(cx_hlo_reader *r, const literal *l,
 
 // ---- bytes ----
 
-// -1: no hexadecimal digit. A table: most of a large program is such digits.
+// -1: no hexadecimal digit. A table, because most of the text of a large
+// program are such digits.
 static int hex_value(char c)
 {
   static const signed char values[256] = {
@@ -161,7 +151,8 @@ static int hex_value(char c)
   return values[(unsigned char)c] - 1;
 }
 
-// i1 is a byte each, or eight in a byte, the lowest bit first (older MLIR).
+// An i1 has a byte of its own. In older MLIR a byte has eight of them, the
+// lowest bit first; these are unpacked.
 static bool unpack_bits(const literal *l, unsigned char *data, size_t size)
 {
   if (l->type->elem != CX_HLO_I1 || size == (size_t)l->n ||
@@ -174,13 +165,6 @@ static bool unpack_bits(const literal *l, unsigned char *data, size_t size)
   return true;
 }
 
-static calx_status *wrong_size(cx_hlo_reader *r, const char *at, size_t size,
-                               const literal *l)
-{
-  return CX_HLO_FAIL(r, at, "%zu bytes are not those of %s", size,
-                     cx_hlo_shape(l->type).s);
-}
-
 static calx_status *bytes_to_attr(cx_hlo_reader *r, const literal *l,
                                   unsigned char *data, size_t size,
                                   const char *at, const cx_hlo_attr **out)
@@ -189,9 +173,10 @@ static calx_status *bytes_to_attr(cx_hlo_reader *r, const literal *l,
   if (unpack_bits(l, data, size)) size = (size_t)l->n;
   if (size % l->bytes != 0 ||
       (size / l->bytes != (size_t)l->n && size != l->bytes)) {
-    return wrong_size(r, at, size, l);
+    return CX_HLO_FAIL(r, at, "%zu bytes are not those of %s", size,
+                       cx_hlo_shape(l->type).s);
   }
-  // The bits above those of a narrow type are not to be trusted.
+  // The upper bits of the byte of a narrow type may have any value.
   for (size_t i = 0; i < size && cx_hlo_elem_bits(e) < 8; i++) {
     if (cx_hlo_elem_is_float(e)) {
       data[i] &= (unsigned char)((1u << cx_hlo_elem_bits(e)) - 1);
@@ -201,11 +186,11 @@ static calx_status *bytes_to_attr(cx_hlo_reader *r, const literal *l,
           e == CX_HLO_I1 ? data[i] & 1 : cx_hlo_load_int(e, data + i));
     }
   }
-  *out = cx_hlo_attr_elements(r->module, l->type, data, size);
-  return *out == NULL ? cx_out_of_memory() : NULL;
+  return cx_hlo_reader_attr(
+      cx_hlo_attr_elements(r->module, l->type, data, size), out);
 }
 
-// The bytes of a quoted "0x…" but the first `skip`.
+// The bytes of a quoted "0x…" without the first `skip`.
 static calx_status *decode(cx_hlo_reader *r, const literal *l, cx_hlo_str q,
                            size_t skip, const cx_hlo_attr **out)
 {
@@ -244,7 +229,7 @@ static calx_status *read_bytes(cx_hlo_reader *r, const literal *l,
 
 // ---- the literal ----
 
-// No elements: nothing, or brackets around nothing.
+// A literal without elements: brackets only, or nothing.
 static calx_status *read_empty(cx_hlo_reader *r, const literal *l,
                                const char *end, const cx_hlo_attr **out)
 {
@@ -253,8 +238,8 @@ static calx_status *read_empty(cx_hlo_reader *r, const literal *l,
     return CX_HLO_FAIL(r, c, "%s has no elements", cx_hlo_shape(l->type).s);
   }
   r->scan.at = end;
-  *out = cx_hlo_attr_elements(r->module, l->type, NULL, 0);
-  return *out == NULL ? cx_out_of_memory() : NULL;
+  return cx_hlo_reader_attr(cx_hlo_attr_elements(r->module, l->type, NULL, 0),
+                            out);
 }
 
 static calx_status *read_literal(cx_hlo_reader *r, const literal *l,
@@ -266,8 +251,8 @@ static calx_status *read_literal(cx_hlo_reader *r, const literal *l,
   if (c == '[') return read_list(r, l, end, out);
   unsigned char element[16] = { 0 };
   CALX_TRY(read_element(r, l->type->elem, element));
-  *out = cx_hlo_attr_elements(r->module, l->type, element, l->bytes);
-  return *out == NULL ? cx_out_of_memory() : NULL;
+  return cx_hlo_reader_attr(
+      cx_hlo_attr_elements(r->module, l->type, element, l->bytes), out);
 }
 
 // The type of a literal, from behind its ':'.
@@ -275,8 +260,7 @@ static calx_status *read_literal_type(cx_hlo_reader *r, cx_hlo_any *type,
                                       literal *out)
 {
   CALX_TRY(cx_hlo_scan_need(&r->scan, ":"));
-  cx_hlo_scan_space(&r->scan);
-  const char *at = r->scan.at;
+  const char *at = cx_hlo_scan_here(&r->scan);
   CALX_TRY(cx_hlo_read_type(r, type));
   const cx_hlo_type *t = &type->tensor;
   const int64_t n = cx_hlo_type_elements(t);
@@ -308,15 +292,14 @@ calx_status *cx_hlo_read_dense(cx_hlo_reader *r, const cx_hlo_attr **out)
   const char *after = s->at;
   s->at = from;
   CALX_TRY(read_literal(r, &l, end, out));
-  cx_hlo_scan_space(s);
-  if (s->at != end) return cx_hlo_scan_expected(s, "'>'");
+  if (cx_hlo_scan_here(s) != end) return cx_hlo_scan_expected(s, "'>'");
   s->at = after;
   return NULL;
 }
 
-// elements ::= 'dense_resource' '<' key '>' ':' type. Its bytes stand behind
-// four others, which say how they are to be aligned. Equal uses share one
-// attribute; others count as aliases do.
+// elements ::= 'dense_resource' '<' key '>' ':' type
+// The first four bytes of the blob are its alignment. Uses of equal types share
+// one attribute. Further uses count as uses of aliases do.
 calx_status *cx_hlo_read_dense_resource(cx_hlo_reader *r,
                                         const cx_hlo_attr **out)
 {
@@ -326,8 +309,7 @@ calx_status *cx_hlo_read_dense_resource(cx_hlo_reader *r,
   cx_hlo_str key = { NULL, 0 };
   cx_hlo_resource *found = NULL;
   CALX_TRY(cx_hlo_scan_need(s, "<"));
-  cx_hlo_scan_space(s);
-  const char *at = s->at;
+  const char *at = cx_hlo_scan_here(s);
   CALX_TRY(cx_hlo_read_key(r, &key));
   CALX_TRY(cx_hlo_scan_need(s, ">"));
   CALX_TRY(read_literal_type(r, &type, &l));

@@ -1,7 +1,7 @@
 // hlo/reader: the file's metadata, which holds the blobs of dense_resource.
 //
-// It stands at the end of the file, behind the uses of its blobs: so the first
-// use looks for it, and the reader passes over it where it stands.
+// The metadata comes at the end of the file, behind the uses of the blobs. So
+// the first use searches for it, and the reader passes it where it is.
 #include <string.h>
 
 #include "hlo/reader.h"
@@ -34,9 +34,9 @@ calx_status *cx_hlo_read_key(cx_hlo_reader *r, cx_hlo_str *out)
   return out->n == 0 ? cx_hlo_scan_expected(&r->scan, "a key") : NULL;
 }
 
-// ---- looking for it ----
+// ---- the search ----
 
-// Goes to the metadata; false: there is none from here on.
+// Goes to the metadata; false: there is none behind the cursor.
 static bool find_metadata(cx_hlo_scan *s)
 {
   for (cx_hlo_scan_space(s); s->at < s->end; cx_hlo_scan_space(s)) {
@@ -53,30 +53,22 @@ static bool find_metadata(cx_hlo_scan *s)
   return false;
 }
 
-// '{' (key ':' string (',' …)*)? '}'
-static calx_status *read_blobs(cx_hlo_reader *r)
+// key ':' string
+static calx_status *read_blob(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
-  bool first = true;
-  CALX_TRY(cx_hlo_scan_need(s, "{"));
-  while (!cx_hlo_scan_accept(s, "}")) {
-    cx_hlo_str key = { NULL, 0 };
-    if (!first) CALX_TRY(cx_hlo_scan_need(s, ","));
-    first = false;
-    CALX_TRY(cx_hlo_read_key(r, &key));
-    CALX_TRY(cx_hlo_scan_need(s, ":"));
-    cx_hlo_resource *blob = CX_ARENA_NEW(&r->module->arena, cx_hlo_resource);
-    if (blob == NULL) return cx_out_of_memory();
-    CALX_TRY(cx_hlo_scan_quoted(s, &blob->text));
-    if (!cx_hlo_names_add(&r->resources, key, blob, 1)) {
-      return cx_out_of_memory();
-    }
-  }
-  return NULL;
+  cx_hlo_str key = { NULL, 0 };
+  cx_hlo_resource *blob = CX_ARENA_NEW(&r->module->arena, cx_hlo_resource);
+  if (blob == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_read_key(r, &key));
+  CALX_TRY(cx_hlo_scan_need(s, ":"));
+  CALX_TRY(cx_hlo_scan_quoted(s, &blob->text));
+  return cx_hlo_names_add(&r->resources, key, blob, 1) ? NULL
+                                                       : cx_out_of_memory();
 }
 
-// The named entry of '{' (key ':' '{' … '}' (',' …)*)? end; *out_found: it was
-// there, and the cursor stands at its brace.
+// Searches for the named entry of (key ':' '{' … '}' (',' …)*)? end.
+// *out_found: the cursor is at the brace of the entry.
 static calx_status *find_entry(cx_hlo_reader *r, const char *name,
                                const char *end, bool *out_found)
 {
@@ -104,7 +96,7 @@ static calx_status *read_resources(cx_hlo_reader *r)
   if (!found) return NULL;
   CALX_TRY(cx_hlo_scan_need(&r->scan, "{"));
   CALX_TRY(find_entry(r, "builtin", "}", &found));
-  return found ? read_blobs(r) : NULL;
+  return found ? cx_hlo_read_items(r, "{", '}', read_blob) : NULL;
 }
 
 calx_status *cx_hlo_find_resource(cx_hlo_reader *r, cx_hlo_str key,

@@ -50,13 +50,6 @@ static calx_status *read_real_field(cx_hlo_reader *r, double *out)
   return cx_hlo_scan_expected(&r->scan, "a number");
 }
 
-static calx_status *read_flag_field(cx_hlo_reader *r, int64_t *out)
-{
-  *out = cx_hlo_scan_accept_word(&r->scan, "true");
-  if (*out || cx_hlo_scan_accept_word(&r->scan, "false")) return NULL;
-  return cx_hlo_scan_expected(&r->scan, "true or false");
-}
-
 static calx_status *read_field(cx_hlo_reader *r, cx_hlo_field_kind kind,
                                void *at)
 {
@@ -64,7 +57,7 @@ static calx_status *read_field(cx_hlo_reader *r, cx_hlo_field_kind kind,
     case CX_HLO_FIELD_INTS:
     case CX_HLO_FIELD_LIST: return cx_hlo_read_ints(r, at);
     case CX_HLO_FIELD_INT: return cx_hlo_scan_int(&r->scan, at);
-    case CX_HLO_FIELD_FLAG: return read_flag_field(r, at);
+    case CX_HLO_FIELD_FLAG: return cx_hlo_scan_bool(&r->scan, at);
     case CX_HLO_FIELD_ELEM: return read_elem_field(r, at);
     case CX_HLO_FIELD_REAL: return read_real_field(r, at);
     case CX_HLO_FIELD_MODE: return read_mode_field(r, at);
@@ -72,8 +65,8 @@ static calx_status *read_field(cx_hlo_reader *r, cx_hlo_field_kind kind,
   return NULL;
 }
 
-// fields ::= (name '=' value (',' name '=' value)*)? '>', in any order; what is
-// not there is 0 or empty
+// fields ::= (name '=' value (',' name '=' value)*)? '>', in any order. Fields
+// that are absent are 0 or empty.
 static calx_status *read_fields(cx_hlo_reader *r, cx_hlo_struct which,
                                 void *out)
 {
@@ -106,11 +99,10 @@ calx_status *cx_hlo_read_struct(cx_hlo_reader *r, cx_hlo_struct which,
                                 const cx_hlo_attr **out)
 {
   const size_t size = cx_hlo_struct_info_of(which).size;
-  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_STRUCT);
   void *fields = cx_arena_alloc(&r->module->arena, size);
   if (attr == NULL || fields == NULL) return cx_out_of_memory();
   CALX_TRY(read_fields(r, which, fields));
-  attr->kind = CX_HLO_ATTR_STRUCT;
   attr->which = (int)which;
   attr->as.fields = fields;
   *out = attr;
@@ -119,7 +111,7 @@ calx_status *cx_hlo_read_struct(cx_hlo_reader *r, cx_hlo_struct which,
 
 // ---- convolutions ----
 
-// Every dimension has one meaning. The printer relies on it.
+// Every dimension occurs once. The printer relies on it.
 static calx_status *check_side(cx_hlo_reader *r, const char *at, int64_t first,
                                int64_t second, cx_hlo_ints spatial)
 {
@@ -138,8 +130,8 @@ static calx_status *check_side(cx_hlo_reader *r, const char *at, int64_t first,
                      "two");
 }
 
-// side ::= '[' entry (',' entry)* ']', entry = a letter or a spatial number:
-// what stands in each dimension
+// side ::= '[' entry (',' entry)* ']', entry = letter | integer. Entry i says
+// what dimension i is: batch, feature or the n-th spatial dimension.
 static calx_status *read_side(cx_hlo_reader *r, char first, char second,
                               int64_t *out_first, int64_t *out_second,
                               cx_hlo_ints *out_spatial)
@@ -161,20 +153,17 @@ static calx_status *read_side(cx_hlo_reader *r, char first, char second,
     CALX_TRY(cx_hlo_scan_int(s, &n));
     if (n < 0 || n > 64) return CX_HLO_FAIL(r, s->at, "no spatial dimension");
     while (r->int_stack.n <= mark + (size_t)n) {
-      if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
-      r->int_stack.v[r->int_stack.n++] = -1;
+      CALX_TRY(CX_HLO_PUSH(r->int_stack, -1));
     }
     r->int_stack.v[mark + (size_t)n] = d++;
   } while (cx_hlo_scan_accept(s, ","));
   CALX_TRY(cx_hlo_scan_need(s, "]"));
   out_spatial->n = r->int_stack.n - mark;
-  if (!CX_HLO_COPY(r, r->int_stack, mark, &out_spatial->v)) {
-    return cx_out_of_memory();
-  }
+  CALX_TRY(CX_HLO_TAKE(r, r->int_stack, mark, &out_spatial->v));
   return check_side(r, from, *out_first, *out_second, *out_spatial);
 }
 
-// conv<raw …>: every field by its name
+// conv<raw …>: the fields by their names
 static calx_status *read_raw_conv(cx_hlo_reader *r, cx_hlo_conv_numbers *c)
 {
   const char *from = r->scan.at;
@@ -189,10 +178,9 @@ static calx_status *read_raw_conv(cx_hlo_reader *r, cx_hlo_conv_numbers *c)
 
 static cx_hlo_conv_numbers *new_conv(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
-  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_CONV);
   cx_hlo_conv_numbers *c = CX_ARENA_NEW(&r->module->arena, cx_hlo_conv_numbers);
   if (attr == NULL || c == NULL) return NULL;
-  attr->kind = CX_HLO_ATTR_CONV;
   attr->as.conv = c;
   *out = attr;
   return c;
@@ -226,27 +214,33 @@ static calx_status *read_conv(cx_hlo_reader *r, const cx_hlo_attr **out)
 
 // ---- enumerations ----
 
-// The value of a known family, and '>'.
-static calx_status *read_choice(cx_hlo_reader *r, cx_hlo_choice family,
+calx_status *cx_hlo_read_choice(cx_hlo_reader *r, cx_hlo_choice family,
                                 const cx_hlo_attr **out)
 {
   cx_hlo_scan *s = &r->scan;
   cx_hlo_str word = { NULL, 0 };
-  cx_hlo_scan_space(s);
-  const char *at = s->at;
+  const char *at = cx_hlo_scan_here(s);
   int64_t value = -1;
   if (cx_hlo_scan_word(s, &word)) {
     value = cx_hlo_choice_find(family, word.s, word.n);
   }
   if (value < 0) {
-    return CX_HLO_FAIL(r, at, "no value of %s", cx_hlo_choice_name(family));
+    return CX_HLO_FAIL(r, at, "expected a value of %s",
+                       cx_hlo_choice_name(family));
   }
-  *out = cx_hlo_attr_choice(r->module, family, value);
-  return *out == NULL ? cx_out_of_memory() : cx_hlo_scan_need(s, ">");
+  return cx_hlo_reader_attr(cx_hlo_attr_choice(r->module, family, value), out);
 }
 
-// 'stablehlo' '<' family value '>', from behind the '<'; false in *out_known:
-// no such family.
+// The value of a known family, and '>'.
+static calx_status *read_choice(cx_hlo_reader *r, cx_hlo_choice family,
+                                const cx_hlo_attr **out)
+{
+  CALX_TRY(cx_hlo_read_choice(r, family, out));
+  return cx_hlo_scan_need(&r->scan, ">");
+}
+
+// 'stablehlo' '<' family value '>', from behind the '<'. *out_known: the family
+// is known.
 static calx_status *read_long_choice(cx_hlo_reader *r, bool *out_known,
                                      const cx_hlo_attr **out)
 {
@@ -259,9 +253,9 @@ static calx_status *read_long_choice(cx_hlo_reader *r, bool *out_known,
   return read_choice(r, family, out);
 }
 
-// stablehlo ::= 'stablehlo' '<' family value '>' | 'stablehlo.' family '<'
-// value
-//   '>' | 'stablehlo.' struct '<' fields | 'stablehlo.conv' '<' conv
+// stablehlo ::= 'stablehlo' '<' family value '>'
+//             | 'stablehlo.' family '<' value '>'
+//             | 'stablehlo.' struct '<' fields | 'stablehlo.conv' '<' conv
 calx_status *cx_hlo_read_stablehlo(cx_hlo_reader *r, const char *from,
                                    const cx_hlo_attr **out)
 {

@@ -23,15 +23,14 @@ static calx_status *text_type(cx_hlo_reader *r, const char *from,
 {
   cx_hlo_non_tensor *non_tensor = new_non_tensor(r, CX_HLO_NON_TENSOR_TEXT);
   if (non_tensor == NULL) return cx_out_of_memory();
-  non_tensor->text =
-      cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
   *out = (cx_hlo_any){ .non_tensor = non_tensor };
-  return non_tensor->text.s == NULL ? cx_out_of_memory() : NULL;
+  return cx_hlo_reader_str(r, from, (size_t)(r->scan.at - from),
+                           &non_tensor->text);
 }
 
 // ---- tensors ----
 
-// One size and its 'x', both without white space between; pushed.
+// size 'x', without white space between them; pushed
 static calx_status *read_dim(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
@@ -52,13 +51,11 @@ static calx_status *read_dim(cx_hlo_reader *r)
     return cx_hlo_scan_expected(s, "'x' behind the size");
   }
   s->at++;
-  if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
-  r->int_stack.v[r->int_stack.n++] = size;
-  return NULL;
+  return CX_HLO_PUSH(r->int_stack, size);
 }
 
-// elem ::= word | 'complex' '<' word '>'. INVALID and not moved: none that
-// calx knows.
+// elem ::= word | 'complex' '<' word '>'. INVALID: the cursor is at no element
+// type that calx knows, and does not move.
 static cx_hlo_elem read_elem(cx_hlo_scan *s)
 {
   const char *before = s->at;
@@ -85,13 +82,11 @@ static calx_status *read_encoding(cx_hlo_reader *r, cx_hlo_any *out)
   cx_hlo_non_tensor *non_tensor = new_non_tensor(r, CX_HLO_NON_TENSOR_ENCODED);
   const cx_hlo_attr *attr = NULL;
   if (non_tensor == NULL) return cx_out_of_memory();
-  cx_hlo_scan_space(&r->scan);
-  const char *from = r->scan.at;
+  const char *from = cx_hlo_scan_here(&r->scan);
   CALX_TRY(cx_hlo_read_attr(r, &attr));
-  non_tensor->text =
-      cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
   out->non_tensor = non_tensor;
-  return non_tensor->text.s == NULL ? cx_out_of_memory() : NULL;
+  return cx_hlo_reader_str(r, from, (size_t)(r->scan.at - from),
+                           &non_tensor->text);
 }
 
 // tensor ::= 'tensor' '<' (dim 'x')* elem (',' encoding)? '>', dim = digits | ?
@@ -125,43 +120,36 @@ static calx_status *read_tensor(cx_hlo_reader *r, const char *from,
   }
   out->non_tensor = NULL;
   out->tensor = (cx_hlo_type){ elem, rank, NULL };
-  if (!CX_HLO_COPY(r, r->int_stack, mark, &out->tensor.dims)) {
-    return cx_out_of_memory();
-  }
+  CALX_TRY(CX_HLO_TAKE(r, r->int_stack, mark, &out->tensor.dims));
   if (cx_hlo_scan_accept(s, ",")) CALX_TRY(read_encoding(r, out));
   return cx_hlo_scan_need(s, ">");
 }
 
 // ---- lists of types ----
 
-// types ::= (type (',' type)*)? up to `end`, which is passed; pushed.
-static calx_status *read_types(cx_hlo_reader *r, char end)
+calx_status *cx_hlo_read_pushed_type(cx_hlo_reader *r)
 {
-  bool first = true;
-  while (cx_hlo_scan_peek(&r->scan) != end) {
-    if (!first) CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
-    first = false;
-    cx_hlo_any type;
-    CALX_TRY(cx_hlo_read_type(r, &type));
-    CALX_TRY(cx_hlo_push_type(r, &type));
-  }
-  r->scan.at++;
-  return NULL;
+  cx_hlo_any type;
+  CALX_TRY(cx_hlo_read_type(r, &type));
+  return CX_HLO_PUSH(r->any_stack, type);
+}
+
+// types ::= '(' (type (',' type)*)? ')', pushed
+static calx_status *read_types(cx_hlo_reader *r)
+{
+  return cx_hlo_read_items(r, "(", ')', cx_hlo_read_pushed_type);
 }
 
 calx_status *cx_hlo_read_result_types(cx_hlo_reader *r)
 {
-  if (cx_hlo_scan_accept(&r->scan, "(")) return read_types(r, ')');
-  cx_hlo_any type;
-  CALX_TRY(cx_hlo_read_type(r, &type));
-  return cx_hlo_push_type(r, &type);
+  return cx_hlo_scan_peek(&r->scan) == '(' ? read_types(r)
+                                           : cx_hlo_read_pushed_type(r);
 }
 
 calx_status *cx_hlo_read_function_types(cx_hlo_reader *r, size_t *out_inputs)
 {
   const size_t mark = r->any_stack.n;
-  CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
-  CALX_TRY(read_types(r, ')'));
+  CALX_TRY(read_types(r));
   *out_inputs = r->any_stack.n - mark;
   CALX_TRY(cx_hlo_scan_need(&r->scan, "->"));
   return cx_hlo_read_result_types(r);
@@ -175,9 +163,7 @@ static calx_status *with_parts(cx_hlo_reader *r, cx_hlo_non_tensor_kind kind,
   non_tensor->n_parts = r->any_stack.n - mark;
   non_tensor->n_inputs = n_inputs;
   *out = (cx_hlo_any){ .non_tensor = non_tensor };
-  return CX_HLO_COPY(r, r->any_stack, mark, &non_tensor->parts)
-             ? NULL
-             : cx_out_of_memory();
+  return CX_HLO_TAKE(r, r->any_stack, mark, &non_tensor->parts);
 }
 
 // '<' types '>'
@@ -185,8 +171,7 @@ static calx_status *read_parts(cx_hlo_reader *r, cx_hlo_non_tensor_kind kind,
                                cx_hlo_any *out)
 {
   const size_t mark = r->any_stack.n;
-  CALX_TRY(cx_hlo_scan_need(&r->scan, "<"));
-  CALX_TRY(read_types(r, '>'));
+  CALX_TRY(cx_hlo_read_items(r, "<", '>', cx_hlo_read_pushed_type));
   return with_parts(r, kind, mark, 0, out);
 }
 

@@ -1,4 +1,4 @@
-// hlo/reader: its stacks, locations and aliases.
+// hlo/reader: stacks, lists, locations and aliases.
 #include "hlo/reader.h"
 
 #include <string.h>
@@ -36,17 +36,32 @@ void cx_hlo_reader_free(cx_hlo_reader *r)
   cx_hlo_module_free(r->module);
 }
 
-bool cx_hlo_reader_copy(cx_hlo_reader *r, const void *items, size_t *n,
-                        size_t mark, size_t bytes, void *out)
+calx_status *cx_hlo_reader_take(cx_hlo_reader *r, const void *items, size_t *n,
+                                size_t mark, size_t bytes, void *out)
 {
   const size_t count = *n - mark;
   void *copy = cx_arena_alloc_array(&r->module->arena, bytes, count);
   *n = mark;
-  if (copy == NULL) return false;
-  if (count != 0)
+  if (copy == NULL) return cx_out_of_memory();
+  if (count != 0) {
     memcpy(copy, (const char *)items + mark * bytes, count * bytes);
+  }
   memcpy(out, &copy, sizeof copy);
-  return true;
+  return NULL;
+}
+
+calx_status *cx_hlo_reader_str(cx_hlo_reader *r, const char *s, size_t n,
+                               cx_hlo_str *out)
+{
+  *out = cx_hlo_str_copy(r->module, s, n);
+  return out->s == NULL ? cx_out_of_memory() : NULL;
+}
+
+calx_status *cx_hlo_reader_attr(const cx_hlo_attr *attr,
+                                const cx_hlo_attr **out)
+{
+  *out = attr;
+  return attr == NULL ? cx_out_of_memory() : NULL;
 }
 
 calx_status *cx_hlo_reader_deeper(cx_hlo_reader *r)
@@ -56,37 +71,46 @@ calx_status *cx_hlo_reader_deeper(cx_hlo_reader *r)
   return CX_HLO_FAIL(r, r->scan.at, "nests deeper than %d", CX_HLO_DEEPEST);
 }
 
+calx_status *cx_hlo_read_items(cx_hlo_reader *r, const char *open, char close,
+                               cx_hlo_item_fn *item)
+{
+  CALX_TRY(cx_hlo_scan_need(&r->scan, open));
+  for (bool first = true; cx_hlo_scan_peek(&r->scan) != close; first = false) {
+    if (!first) CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
+    CALX_TRY(item(r));
+  }
+  r->scan.at++;
+  return NULL;
+}
+
+static calx_status *read_int(cx_hlo_reader *r)
+{
+  int64_t v = 0;
+  CALX_TRY(cx_hlo_scan_int(&r->scan, &v));
+  return CX_HLO_PUSH(r->int_stack, v);
+}
+
 // ints ::= '[' (integer (',' integer)*)? ']'
 calx_status *cx_hlo_read_ints(cx_hlo_reader *r, cx_hlo_ints *out)
 {
   const size_t mark = r->int_stack.n;
-  CALX_TRY(cx_hlo_scan_need(&r->scan, "["));
-  while (cx_hlo_scan_peek(&r->scan) != ']') {
-    if (r->int_stack.n > mark) CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
-    if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
-    CALX_TRY(cx_hlo_scan_int(&r->scan, &r->int_stack.v[r->int_stack.n]));
-    r->int_stack.n++;
-  }
-  r->scan.at++;
+  CALX_TRY(cx_hlo_read_items(r, "[", ']', read_int));
   out->n = r->int_stack.n - mark;
-  return CX_HLO_COPY(r, r->int_stack, mark, &out->v) ? NULL
-                                                     : cx_out_of_memory();
+  return CX_HLO_TAKE(r, r->int_stack, mark, &out->v);
 }
 
 calx_status *cx_hlo_read_text(cx_hlo_reader *r, const char *from,
                               const cx_hlo_attr **out)
 {
-  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
-  if (attr == NULL) return cx_out_of_memory();
-  attr->kind = CX_HLO_ATTR_TEXT;
-  attr->as.text = cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
-  *out = attr;
-  return attr->as.text.s == NULL ? cx_out_of_memory() : NULL;
+  cx_hlo_attr *attr = cx_hlo_attr_new(r->module, CX_HLO_ATTR_TEXT);
+  CALX_TRY(cx_hlo_reader_attr(attr, out));
+  return cx_hlo_reader_str(r, from, (size_t)(r->scan.at - from),
+                           &attr->as.text);
 }
 
 // ---- locations ----
 
-// What an alias stands for, known or not yet.
+// The location that an alias names. Its definition may follow later.
 static cx_hlo_loc *alias_loc(cx_hlo_reader *r, cx_hlo_str name)
 {
   const cx_hlo_name *known = cx_hlo_names_find(&r->locs, name);
@@ -123,7 +147,7 @@ static calx_status *read_file_loc(cx_hlo_reader *r, cx_hlo_str file,
 }
 
 // fused-loc ::= 'fused' ('<' attribute '>')? '[' location (',' location)* ']'
-// The first that is known stands for all.
+// The result is the first known one.
 static calx_status *read_fused_loc(cx_hlo_reader *r, const cx_hlo_loc **out)
 {
   if (cx_hlo_scan_peek(&r->scan) == '<') {
@@ -216,7 +240,7 @@ static calx_status *define_loc(cx_hlo_reader *r, cx_hlo_str name)
   return NULL;
 }
 
-// Reads what an alias stands for, and measures it.
+// Reads the definition of an alias, and measures its text and its nesting.
 static calx_status *define(cx_hlo_reader *r, bool is_type, cx_hlo_str name)
 {
   cx_hlo_alias *alias = CX_ARENA_NEW(&r->module->arena, cx_hlo_alias);

@@ -1,10 +1,9 @@
 // hlo/reader: what the files of the parser share.
 //
-// Recursive descent over MLIR's text; each function carries the rule that it
-// reads. An operation is read into its parts, in the form that it is spelled
-// in, and made of them in one way. Lists are gathered on stacks of the reader
-// (marked, pushed to, copied to the arena, cut), so nothing is allocated per
-// token.
+// The parser is a recursive descent over MLIR's text. The comment of a function
+// is the grammar rule that it reads. An operation is read into its parts first,
+// in either form, and then made from them. Lists are collected on stacks of the
+// reader and moved to the arena when they are complete.
 #ifndef CX_HLO_READER_H
 #define CX_HLO_READER_H
 
@@ -16,9 +15,9 @@
 #include "hlo/scan.h"
 
 enum {
-  CX_HLO_DEEPEST = 128,       // regions, attributes and types in one another
+  CX_HLO_DEEPEST = 128,       // nesting of regions, attributes and types
   CX_HLO_MOST_DIMS = 255,     // of a tensor
-  CX_HLO_EXPANSION = 1 << 26  // bytes that all uses of aliases stand for
+  CX_HLO_EXPANSION = 1 << 26  // bytes of the uses of aliases, written out
 };
 
 #define CX_HLO_STACK(type) \
@@ -26,29 +25,31 @@ enum {
     type *v;               \
     size_t n, capacity;    \
   }
-// Room for one more at v[n]; false: no memory.
-#define CX_HLO_ROOM(stack) \
-  cx_grow(&(stack).v, &(stack).capacity, (stack).n + 1, sizeof *(stack).v)
-// Copies what was pushed since `mark` into the arena, and cuts; false: no
-// memory.
-#define CX_HLO_COPY(reader, stack, mark, out)                                \
-  cx_hlo_reader_copy(reader, (stack).v, &(stack).n, mark, sizeof *(stack).v, \
+// Pushes an item; a status.
+#define CX_HLO_PUSH(stack, ...)                                             \
+  (cx_grow(&(stack).v, &(stack).capacity, (stack).n + 1, sizeof *(stack).v) \
+       ? ((stack).v[(stack).n++] = (__VA_ARGS__), (calx_status *)NULL)      \
+       : cx_out_of_memory())
+// Moves the items from `mark` on into the arena; a status.
+#define CX_HLO_TAKE(reader, stack, mark, out)                                \
+  cx_hlo_reader_take(reader, (stack).v, &(stack).n, mark, sizeof *(stack).v, \
                      out)
 
-// A result list's part: %a:2 = …
+// A part of a list of results: %a:2 = …
 typedef struct cx_hlo_group {
   cx_hlo_str name;
   size_t count;
   const char *at;
 } cx_hlo_group;
 
-// What stands behind #name or !name. Aliases can name aliases: a few lines
-// could stand for more than any memory holds, and nest deeper than any stack.
+// What #name or !name abbreviates. Aliases may use aliases, so a few lines
+// could abbreviate more text than memory holds, and nest deeper than the stack
+// allows.
 typedef struct cx_hlo_alias {
   const cx_hlo_attr *attr;  // or
   cx_hlo_any type;
   size_t bytes;   // of its text, with all aliases in it written out
-  size_t height;  // how deep it nests
+  size_t height;  // depth of its nesting
 } cx_hlo_alias;
 
 // A blob of the file's metadata.
@@ -58,7 +59,7 @@ typedef struct cx_hlo_resource {
   size_t uses;
 } cx_hlo_resource;
 
-// A use of a value, checked against its type once that is read.
+// A use of a value. Its type, which is read later, must be that of the value.
 typedef struct cx_hlo_use {
   cx_hlo_value *value;
   const char *at;
@@ -67,16 +68,16 @@ typedef struct cx_hlo_use {
 typedef struct cx_hlo_reader {
   cx_hlo_scan scan;
   cx_hlo_module *module;
-  bool heads_only;  // regions are passed over, unread
+  bool heads_only;  // regions are not read
   size_t depth;
-  size_t deepest;   // that depth was, since it was last set
-  size_t expanded;  // bytes that aliases stood for
+  size_t deepest;   // the largest depth since it was set
+  size_t expanded;  // bytes of the uses of aliases so far
   cx_hlo_names values;
   cx_hlo_names types;  // !t = …; items are cx_hlo_alias
   cx_hlo_names attrs;  // #a = …; the same
   cx_hlo_names locs;  // #loc1 = loc(…); items are cx_hlo_loc, filled in later
   cx_hlo_names resources;  // items are cx_hlo_resource
-  bool has_resources;      // they were looked for
+  bool has_resources;      // the metadata was searched for
   cx_hlo_op_names ops;
   CX_HLO_STACK(cx_hlo_any) any_stack;
   CX_HLO_STACK(cx_hlo_named) named_stack;
@@ -89,9 +90,20 @@ typedef struct cx_hlo_reader {
 calx_status *cx_hlo_reader_start(cx_hlo_reader *r, const char *text,
                                  size_t size, const char *file) CALX_MUST_USE;
 void cx_hlo_reader_free(cx_hlo_reader *r);  // and the module, where it has one
-bool cx_hlo_reader_copy(cx_hlo_reader *r, const void *items, size_t *n,
-                        size_t mark, size_t bytes, void *out);
-// Around everything that nests; an error when it is too deep.
+calx_status *cx_hlo_reader_take(cx_hlo_reader *r, const void *items, size_t *n,
+                                size_t mark, size_t bytes,
+                                void *out) CALX_MUST_USE;
+// A copy of text in the arena.
+calx_status *cx_hlo_reader_str(cx_hlo_reader *r, const char *s, size_t n,
+                               cx_hlo_str *out) CALX_MUST_USE;
+// Writes `attr`; an error where it is NULL, because there is no memory.
+calx_status *cx_hlo_reader_attr(const cx_hlo_attr *attr,
+                                const cx_hlo_attr **out) CALX_MUST_USE;
+// open (item (',' item)*)? close
+typedef calx_status *cx_hlo_item_fn(cx_hlo_reader *r);
+calx_status *cx_hlo_read_items(cx_hlo_reader *r, const char *open, char close,
+                               cx_hlo_item_fn *item) CALX_MUST_USE;
+// Called around each nested construct. An error: it nests too deep.
 calx_status *cx_hlo_reader_deeper(cx_hlo_reader *r) CALX_MUST_USE;
 static inline void cx_hlo_reader_higher(cx_hlo_reader *r)
 {
@@ -99,42 +111,61 @@ static inline void cx_hlo_reader_higher(cx_hlo_reader *r)
 }
 
 calx_status *cx_hlo_read_type(cx_hlo_reader *r, cx_hlo_any *out) CALX_MUST_USE;
-// '(' types ')' '->' (type | '(' types ')'), gathered on any_stack from its
-// present end; *out_inputs of them are inputs.
+// A type, pushed onto any_stack.
+calx_status *cx_hlo_read_pushed_type(cx_hlo_reader *r) CALX_MUST_USE;
+// '(' types ')' '->' (type | '(' types ')'), pushed onto any_stack. *out_inputs
+// of them are inputs.
 calx_status *cx_hlo_read_function_types(cx_hlo_reader *r,
                                         size_t *out_inputs) CALX_MUST_USE;
-// type | '(' types ')', pushed: what stands behind a '->'.
+// type | '(' types ')', pushed: the results of a function type.
 calx_status *cx_hlo_read_result_types(cx_hlo_reader *r) CALX_MUST_USE;
 calx_status *cx_hlo_read_attr(cx_hlo_reader *r,
                               const cx_hlo_attr **out) CALX_MUST_USE;
-// '{' (name ('=' attribute)? ','…)? '}', pushed onto named_stack.
+// A number; `typed`: with (':' type)?. Without it, a ':' begins the types of an
+// operation.
+calx_status *cx_hlo_read_number(cx_hlo_reader *r, bool typed,
+                                const cx_hlo_attr **out) CALX_MUST_USE;
+// A string without a type.
+calx_status *cx_hlo_read_string(cx_hlo_reader *r,
+                                const cx_hlo_attr **out) CALX_MUST_USE;
+// '[' (item (',' item)*)? ']'; `item` pushes onto attr_stack.
+calx_status *cx_hlo_read_list(cx_hlo_reader *r, cx_hlo_item_fn *item,
+                              const cx_hlo_attr **out) CALX_MUST_USE;
+// '{' (name ('=' attribute)? (',' …)*)? '}', pushed onto named_stack; as an
+// attribute.
 calx_status *cx_hlo_read_dict(cx_hlo_reader *r) CALX_MUST_USE;
+calx_status *cx_hlo_read_optional_dict(cx_hlo_reader *r) CALX_MUST_USE;
+calx_status *cx_hlo_read_dict_attr(cx_hlo_reader *r,
+                                   const cx_hlo_attr **out) CALX_MUST_USE;
+// The name of a value of the family.
+calx_status *cx_hlo_read_choice(cx_hlo_reader *r, cx_hlo_choice family,
+                                const cx_hlo_attr **out) CALX_MUST_USE;
 // dense<…> : type, from behind the word.
 calx_status *cx_hlo_read_dense(cx_hlo_reader *r,
                                const cx_hlo_attr **out) CALX_MUST_USE;
 // dense_resource<…> : type, from behind the word.
 calx_status *cx_hlo_read_dense_resource(cx_hlo_reader *r,
                                         const cx_hlo_attr **out) CALX_MUST_USE;
-// word or string, as it is written
+// word or string, with its quotes
 calx_status *cx_hlo_read_key(cx_hlo_reader *r, cx_hlo_str *out) CALX_MUST_USE;
-// What a key stands for in the file's metadata, which may come later.
+// The blob of a key in the metadata of the file, which may follow later.
 calx_status *cx_hlo_find_resource(cx_hlo_reader *r, cx_hlo_str key,
                                   const char *at,
                                   cx_hlo_resource **out) CALX_MUST_USE;
 // The file's {-# … #-}.
 calx_status *cx_hlo_skip_metadata(cx_hlo_reader *r) CALX_MUST_USE;
-// #stablehlo…, from behind the '#'; TEXT where it is none of ops.def.
+// #stablehlo…, from behind the '#'. TEXT where ops.def does not have it.
 calx_status *cx_hlo_read_stablehlo(cx_hlo_reader *r, const char *from,
                                    const cx_hlo_attr **out) CALX_MUST_USE;
-// loc(…), from behind the word; *out is NULL where nothing is known.
+// loc(…), from behind the word. *out is NULL for an unknown location.
 calx_status *cx_hlo_read_loc(cx_hlo_reader *r,
                              const cx_hlo_loc **out) CALX_MUST_USE;
-// The same where there may be none.
+// loc(…), or nothing.
 calx_status *cx_hlo_read_trailing_loc(cx_hlo_reader *r,
                                       const cx_hlo_loc **out) CALX_MUST_USE;
 // An alias definition ('#' or '!' is next), or the file's {-# … #-}.
 calx_status *cx_hlo_read_alias(cx_hlo_reader *r) CALX_MUST_USE;
-// What an alias stands for; NULL in *out: there is none.
+// The definition of an alias; *out is NULL where there is none.
 calx_status *cx_hlo_use_alias(cx_hlo_reader *r, const cx_hlo_names *names,
                               cx_hlo_str name, const char *at,
                               const cx_hlo_alias **out) CALX_MUST_USE;
@@ -149,7 +180,7 @@ calx_status *cx_hlo_read_conv_sides(cx_hlo_reader *r,
                                     const cx_hlo_attr **out) CALX_MUST_USE;
 // A list of integers in brackets, in the arena.
 calx_status *cx_hlo_read_ints(cx_hlo_reader *r, cx_hlo_ints *out) CALX_MUST_USE;
-// Everything since `from` as it was written.
+// The text from `from` to the cursor, as an attribute.
 calx_status *cx_hlo_read_text(cx_hlo_reader *r, const char *from,
                               const cx_hlo_attr **out) CALX_MUST_USE;
 
@@ -161,7 +192,7 @@ typedef struct cx_hlo_region_list {
   struct cx_hlo_region_list *next;
 } cx_hlo_region_list;
 
-// What an operation consists of, before it is made.
+// The parts of an operation that is not made yet.
 typedef struct cx_hlo_parts {
   const char *at;
   cx_hlo_str name;
@@ -179,7 +210,7 @@ typedef struct cx_hlo_block_args {
 } cx_hlo_block_args;
 
 calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p) CALX_MUST_USE;
-// Makes the operation of what lies on the stacks, and cuts them.
+// Makes the operation from the items on the stacks, and removes them.
 calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
                             cx_hlo_block *block) CALX_MUST_USE;
 void cx_hlo_move_region(cx_hlo_region *from, cx_hlo_region *to);
@@ -188,8 +219,9 @@ void cx_hlo_move_region(cx_hlo_region *from, cx_hlo_region *to);
 calx_status *cx_hlo_make_func(cx_hlo_reader *r,
                               const cx_hlo_parts *p) CALX_MUST_USE;
 calx_status *cx_hlo_read_func(cx_hlo_reader *r) CALX_MUST_USE;
-// Of the attributes pushed since `mark`: the one of this name and kind, or
-// NULL; all but the known ones, cut from the stack.
+// Of the attributes on named_stack from `mark` on: find_named() gives that of
+// this name and kind, or NULL. take_named() moves all but the known ones to the
+// arena.
 const cx_hlo_attr *cx_hlo_find_named(const cx_hlo_reader *r, size_t mark,
                                      const char *name, cx_hlo_attr_kind kind);
 calx_status *cx_hlo_take_named(cx_hlo_reader *r, size_t mark,
@@ -205,19 +237,20 @@ calx_status *cx_hlo_read_other(cx_hlo_reader *r, cx_hlo_parts *p) CALX_MUST_USE;
 calx_status *cx_hlo_read_op(cx_hlo_reader *r,
                             cx_hlo_block *block) CALX_MUST_USE;
 
-// Names `count` values from here to the end of the region.
+// Gives `count` values a name, which is valid to the end of the region.
 calx_status *cx_hlo_define(cx_hlo_reader *r, cx_hlo_str name, const char *at,
                            cx_hlo_value *values, size_t count) CALX_MUST_USE;
 // '%' name ('#' integer)?, pushed onto use_stack.
 calx_status *cx_hlo_read_use(cx_hlo_reader *r) CALX_MUST_USE;
-// '(' uses ')'
+// '(' (use (',' use)*)? ')'; the same without brackets.
 calx_status *cx_hlo_read_uses(cx_hlo_reader *r) CALX_MUST_USE;
+calx_status *cx_hlo_read_bare_uses(cx_hlo_reader *r) CALX_MUST_USE;
 // '%' name, pushed onto group_stack as one value.
 calx_status *cx_hlo_read_name(cx_hlo_reader *r) CALX_MUST_USE;
 // '(' ('%' name ':' type loc? (',' …)*)? ')', pushed.
 calx_status *cx_hlo_read_args(cx_hlo_reader *r) CALX_MUST_USE;
-// A region of `p`, whose first block has these arguments; NULL: as its label
-// says, or none.
+// Reads a region of `p`, whose first block has these arguments. NULL: the label
+// of the block has its arguments.
 calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,
                                 const cx_hlo_block_args *args) CALX_MUST_USE;
 // '(' region (',' region)* ')'
@@ -231,7 +264,7 @@ calx_status *cx_hlo_push_attr(cx_hlo_reader *r, cx_hlo_attr_id id,
 calx_status *cx_hlo_push_named(cx_hlo_reader *r, const char *name,
                                const cx_hlo_attr *attr) CALX_MUST_USE;
 
-// INVALID_ARGUMENT at a place of the text.
+// INVALID_ARGUMENT, with a position in the text.
 #define CX_HLO_FAIL(reader, at, ...) \
   cx_hlo_scan_fail(&(reader)->scan, at, CALX_INVALID_ARGUMENT, __VA_ARGS__)
 

@@ -9,14 +9,14 @@
 
 enum { SHOWN = 100 };  // characters of the source line
 
-typedef struct place {
+typedef struct position {
   size_t line, column;       // from 1
   const char *first, *last;  // of the line
-} place;
+} position;
 
-static place find_place(const cx_hlo_scan *s, const char *at)
+static position find_position(const cx_hlo_scan *s, const char *at)
 {
-  place p = { 1, 1, s->start, s->end };
+  position p = { 1, 1, s->start, s->end };
   for (const char *c = s->start; c < at; c++) {
     if (*c != '\n') continue;
     p.line++;
@@ -29,7 +29,7 @@ static place find_place(const cx_hlo_scan *s, const char *at)
 }
 
 // The part of the line around `at`, and the caret under it.
-static void show(char *out, size_t size, const place *p, const char *at)
+static void show(char *out, size_t size, const position *p, const char *at)
 {
   const char *from = p->first;
   if (at - from > SHOWN / 2) from = at - SHOWN / 2;
@@ -51,7 +51,7 @@ calx_status *cx_hlo_scan_fail(const cx_hlo_scan *s, const char *at,
   va_start(args, format);
   vsnprintf(sentence, sizeof sentence, format, args);
   va_end(args);
-  const place p = find_place(s, at);
+  const position p = find_position(s, at);
   show(lines, sizeof lines, &p, at);
   return cx_error(code, "%s:%zu:%zu: %s\n%s", s->file, p.line, p.column,
                   sentence, lines);
@@ -78,7 +78,8 @@ void cx_hlo_scan_blank(cx_hlo_scan *s)
   s->at = at;
 }
 
-// Behind `text`, where that is next; else NULL. Most are of one character.
+// The end of `text` where that is next; else NULL. Most texts have one
+// character.
 static const char *behind(cx_hlo_scan *s, const char *text)
 {
   cx_hlo_scan_space(s);
@@ -199,6 +200,20 @@ calx_status *cx_hlo_scan_int(cx_hlo_scan *s, int64_t *out)
   return NULL;
 }
 
+calx_status *cx_hlo_scan_bool(cx_hlo_scan *s, int64_t *out)
+{
+  *out = cx_hlo_scan_accept_word(s, "true");
+  if (*out || cx_hlo_scan_accept_word(s, "false")) return NULL;
+  return cx_hlo_scan_expected(s, "true or false");
+}
+
+calx_status *cx_hlo_scan_int_or_bool(cx_hlo_scan *s, int64_t *out)
+{
+  *out = cx_hlo_scan_accept_word(s, "true");
+  if (*out || cx_hlo_scan_accept_word(s, "false")) return NULL;
+  return cx_hlo_scan_int(s, out);
+}
+
 cx_hlo_str cx_hlo_scan_number(cx_hlo_scan *s)
 {
   cx_hlo_scan_space(s);
@@ -232,7 +247,7 @@ calx_status *cx_hlo_scan_quoted(cx_hlo_scan *s, cx_hlo_str *out)
   const char *from = s->at;
   const char *c = from + 1;
   const char *end = memchr(c, '"', (size_t)(s->end - c));
-  // Long strings are blobs, which have no escapes.
+  // Long strings are blobs, which have no escapes: memchr() is fast.
   const bool plain = end != NULL &&
                      memchr(c, '\\', (size_t)(end - c)) == NULL &&
                      memchr(c, '\n', (size_t)(end - c)) == NULL;

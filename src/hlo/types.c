@@ -1,5 +1,4 @@
-// hlo/types: one row per element type; all questions about them are answered
-// from it, so that adding a type is adding a row.
+// hlo/types: one row for each element type, and what follows from it.
 #include "hlo/types.h"
 
 #include <stdio.h>
@@ -161,6 +160,16 @@ int64_t cx_hlo_type_bytes(const cx_hlo_type *t)
   return n < 0 || (each > 0 && n > INT64_MAX / each) ? -1 : n * each;
 }
 
+size_t cx_hlo_type_edges(const cx_hlo_type *t, int64_t i)
+{
+  size_t n = 0;
+  for (size_t d = t->rank; d > 0 && i % t->dims[d - 1] == 0; d--) {
+    i /= t->dims[d - 1];
+    n++;
+  }
+  return n;
+}
+
 void cx_hlo_type_print(cx_text *out, const cx_hlo_type *t)
 {
   if (t->elem == CX_HLO_TOKEN) {
@@ -184,7 +193,7 @@ cx_hlo_shape_text cx_hlo_shape(const cx_hlo_type *t)
 {
   cx_hlo_shape_text out;
   const size_t size = sizeof out.s;
-  // Room for one more size and the ending stays free.
+  // The last 32 bytes are kept for one more size and the ending.
   const size_t room = size - 32;
   size_t n = (size_t)snprintf(out.s, room, "%s[", cx_hlo_elem_name(t->elem));
   for (size_t i = 0; i < t->rank && n < room; i++) {

@@ -50,22 +50,23 @@ typedef enum cx_hlo_elem {
 
 const char *cx_hlo_elem_name(cx_hlo_elem e);  // "f32", "ui8", "complex<f32>"
 cx_hlo_elem cx_hlo_elem_parse(const char *s, size_t n);  // INVALID: none
-// On the host: i1 and the types of less than 8 bits take one byte.
+// Bytes of an element on the host. Types of less than 8 bits have one byte.
 size_t cx_hlo_elem_bytes(cx_hlo_elem e);
 unsigned cx_hlo_elem_bits(cx_hlo_elem e);  // i1 has 1, complex both parts
 bool cx_hlo_elem_is_float(cx_hlo_elem e);
-bool cx_hlo_elem_is_int(cx_hlo_elem e);  // i1 is none
+bool cx_hlo_elem_is_int(cx_hlo_elem e);  // false for i1
 bool cx_hlo_elem_is_unsigned(cx_hlo_elem e);
 bool cx_hlo_elem_is_complex(cx_hlo_elem e);
 cx_hlo_elem cx_hlo_elem_part(cx_hlo_elem e);  // C64 -> F32; others themselves
 cx_hlo_elem cx_hlo_elem_of(calx_dtype d);     // CALX_F32 -> CX_HLO_F32 …
 // CALX_DTYPE_DEFAULT where calx has no such type.
 calx_dtype cx_hlo_elem_dtype(cx_hlo_elem e);
-// Whether calx has it, or it is complex: those that loops and kernels take.
+// Whether calx has the type, or it is complex. Loops and kernels take such
+// types.
 bool cx_hlo_elem_is_plain(cx_hlo_elem e);
 
-// A ranked tensor type. `dims` belongs to the module's arena (or to the caller,
-// for a query); -1 is a dynamic size.
+// A ranked tensor type. `dims` is in the arena of the module, or is the
+// caller's; -1 is a dynamic size.
 typedef struct cx_hlo_type {
   cx_hlo_elem elem;
   size_t rank;
@@ -73,10 +74,13 @@ typedef struct cx_hlo_type {
 } cx_hlo_type;
 
 bool cx_hlo_type_equal(const cx_hlo_type *a, const cx_hlo_type *b);
-// -1: dynamic, or too many to count.
+// -1: a size is dynamic, or the number overflows.
 int64_t cx_hlo_type_elements(const cx_hlo_type *t);
 // On the host; 0 of a token; -1 as above.
 int64_t cx_hlo_type_bytes(const cx_hlo_type *t);
+// In a nested list of the elements: how many lists begin before element i,
+// which is how many end before it.
+size_t cx_hlo_type_edges(const cx_hlo_type *t, int64_t i);
 void cx_hlo_type_print(cx_text *out, const cx_hlo_type *t);  // tensor<2x3xf32>
 
 // "f32[2,3]", for messages; cut with "…" where it does not fit.

@@ -1,9 +1,9 @@
 // hlo/verify: walks every function in order.
 //
-// Whether a use comes after its definition is a mark per value: set when the
-// walk passes the definition, taken away when it leaves the block. Regions are
-// walked with a stack of our own, so that a program that nests deeply does no
-// harm.
+// A flag for each value says whether it is defined: it is set when the walk
+// passes the definition, and cleared when the walk leaves the block. The walk
+// follows the links of the program instead of recursing, so deep nesting cannot
+// overflow the stack.
 #include "hlo/verify.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ typedef struct walk {
   const cx_hlo_module *module;
   const cx_hlo_func *func;
   unsigned char *defined;  // by a value's number
-  cx_arena arena;          // of one operation's rule
-  const cx_hlo_op *op;     // where it stands
+  cx_arena arena;          // for the rule of one operation
+  const cx_hlo_op *op;     // the present operation
   size_t region;           // of op, to enter next
   size_t position;         // operations passed in this function
   cx_hlo_calls calls;
@@ -100,7 +100,7 @@ static calx_status *check_rule(walk *w, const cx_hlo_op *op)
   return check_results(op, types);
 }
 
-// Remembers who calls whom.
+// Records a call for the check of recursion.
 static calx_status *note_call(walk *w, const cx_hlo_op *op)
 {
   if (op->kind != CX_HLO_OP_CALL && op->kind != CX_HLO_OP_COMPOSITE)
@@ -124,7 +124,7 @@ static void mark(walk *w, const cx_hlo_value *values, size_t n, bool on)
   for (size_t i = 0; i < n; i++) w->defined[values[i].number] = on;
 }
 
-// Takes the marks of a block away again.
+// Clears the flags of the values of a block.
 static void leave(walk *w, const cx_hlo_block *block)
 {
   mark(w, block->args, block->n_args, false);
@@ -133,8 +133,8 @@ static void leave(walk *w, const cx_hlo_block *block)
   }
 }
 
-// Steps on to `op`: its regions come next, then its rule, which relies on what
-// they return.
+// Steps to `op`. Its regions come first, then its rule, which needs the types
+// that they return.
 static calx_status *arrive(walk *w, const cx_hlo_op *op)
 {
   w->op = op;
@@ -147,7 +147,8 @@ static calx_status *enter_region(walk *w)
 {
   const cx_hlo_region *region = &w->op->regions[w->region++];
   const cx_hlo_block *block = region->first;
-  if (block == NULL) return NULL;  // the rule says whether that may be
+  if (block == NULL)
+    return NULL;  // the rule decides whether a region may be empty
   if (block->next != NULL) {
     return cx_error(
         CALX_UNIMPLEMENTED,
@@ -159,8 +160,9 @@ static calx_status *enter_region(walk *w)
   return block->first == NULL ? NULL : arrive(w, block->first);
 }
 
-// Goes to the neighbour; from the last one back to the parent, which goes on
-// with its next region. NULL after the last of the function.
+// Steps to the next operation; from the last one of a block to the operation
+// that the region belongs to, which continues with its next region. w->op is
+// NULL behind the last operation of the function.
 static calx_status *leave_op(walk *w)
 {
   const cx_hlo_op *op = w->op;
@@ -218,9 +220,7 @@ static calx_status *check_func(walk *w, const cx_hlo_func *f)
   const cx_hlo_block *block = f->body.first;
   w->func = f;
   w->position = 0;
-  if (block == NULL) {
-    return bad_func(f, "has no body");
-  }
+  if (block == NULL) return bad_func(f, "has no body");
   if (block->next != NULL) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "function '%.*s' has several blocks, which StableHLO has "

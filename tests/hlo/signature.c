@@ -122,7 +122,7 @@ static void test_refused(void **state)
                 "f.mlir:2:11: the function 'main' is there already");
   check_refused(bad, "func.func f() { }", "f.mlir:1:11: expected '@'");
   check_refused(bad, "func.func @f(%a tensor<f32>) { }", "expected ':'");
-  check_refused(bad, "func.func @f(tensor<f32> { }", "expected ')'");
+  check_refused(bad, "func.func @f(tensor<f32> { }", "expected ','");
   check_refused(bad, "func.func @f() { ", "the brace is not closed");
   check_refused(bad, "func.func @f() { \"", "does not end on its line");
   check_refused(bad, "func.func @f() -> (tensor<f32>, { }", "expected a type");
