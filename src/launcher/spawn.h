@@ -5,18 +5,18 @@
 // finds in its environment what world/rank_info reads:
 //
 //   CALX_RANK CALX_WORLD CALX_LOCAL_RANK CALX_LOCAL_WORLD CALX_NODE_RANK
-//   CALX_NNODES     its rank info
-//   CALX_STORE      where the store listens; this launcher's service, or that
-//                   of host 0, serves it
-//   CALX_TOKEN      the secret for the store
-//   CALX_LAUNCH     which start of this host's command it belongs to
+//   CALX_NNODES      its rank info
+//   CALX_STORE       where the store listens; this launcher's service, or that
+//                    of host 0, serves it
+//   CALX_TOKEN       the secret for the store
+//   CALX_LAUNCH      which start of this host's command it belongs to
 //   CALX_SEGMENT_FD  the segment that the processes of this host share
-//   CALX_RESTART    how often the job was restarted
+//   CALX_RESTART     how often the job was restarted
 //
-// The first child that fails ends them all. The failure goes to the segment and
-// the store, so calls that wait return it; then follow SIGTERM and, a second
-// later, SIGKILL. Children die with their parent. When cx_launcher_spawn()
-// returns nothing is left: no process, no file, no socket.
+// The first child that fails ends them all. The failure is written to the
+// segment and the store, so calls that wait return it. Then the children get
+// SIGTERM and, a second later, SIGKILL. Children die with their parent. When
+// cx_launcher_spawn() returns nothing is left: no process, no file, no socket.
 #ifndef CX_LAUNCHER_SPAWN_H
 #define CX_LAUNCHER_SPAWN_H
 

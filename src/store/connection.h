@@ -29,23 +29,25 @@ typedef struct cx_store_message {
   size_t size;
 } cx_store_message;
 
-void cx_store_connection_init(cx_store_connection *link, int fd, size_t limit);
-void cx_store_connection_free(cx_store_connection *link);  // closes it
+void cx_store_connection_init(cx_store_connection *connection, int fd,
+                              size_t limit);
+void cx_store_connection_free(cx_store_connection *connection);  // closes it
 
 // Sends what the socket takes at once, and keeps the rest for
 // cx_store_connection_flush(). Without memory for it the connection is lost.
-void cx_store_connection_send(cx_store_connection *link, uint32_t number,
+void cx_store_connection_send(cx_store_connection *connection, uint32_t number,
                               const void *head, size_t head_size,
                               const void *value, size_t size);
-void cx_store_connection_flush(cx_store_connection *link);
+void cx_store_connection_flush(cx_store_connection *connection);
 // The number of bytes that are not sent yet.
-size_t cx_store_connection_pending(const cx_store_connection *link);
+size_t cx_store_connection_pending(const cx_store_connection *connection);
 
 // Reads once, and returns the number of bytes. Messages that arrived before a
 // loss can still be read.
-size_t cx_store_connection_receive(cx_store_connection *link);
+size_t cx_store_connection_receive(cx_store_connection *connection);
 // Gets the next whole message, whose bytes are valid until the next receive.
 // False: there is none. A message that is too long loses the connection.
-bool cx_store_connection_next(cx_store_connection *link, cx_store_message *out);
+bool cx_store_connection_next(cx_store_connection *connection,
+                              cx_store_message *out);
 
 #endif

@@ -1,4 +1,4 @@
-// The s by itself, with a clock of the test's own.
+// The store's core by itself, with a clock of the test's own.
 #include "store/core.h"
 
 #include <signal.h>
