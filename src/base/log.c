@@ -1,4 +1,4 @@
-// base/log: the library's few lines, and the places that outlive their frames.
+// base/log: lines for the user, and call sites that outlive their frames.
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>

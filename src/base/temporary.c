@@ -1,11 +1,11 @@
-// base/temporary: whose a temporary file is.
+// base/temporary: which process a temporary file belongs to.
 //
-// A process that is killed leaves its temporary file. Whoever writes into the
-// folder next removes it, by the name alone: the writer's process id, and where
-// that id means anything. Machines share folders, and so do containers, so
-// WHERE is a hash of the machine's start and of the process's id namespace
-// (proc(5), pid_namespaces(7)). An id that has gone to another process keeps
-// the file.
+// A process that is killed leaves its temporary file. The next process that
+// writes into the folder removes it, by its name alone, which has the writer's
+// process id and where that id is valid. Machines share folders, and so do
+// containers, so WHERE is a hash of the machine's start and of the process's id
+// namespace (proc(5), pid_namespaces(7)). Where another process has got the id,
+// the file stays.
 #include "base/temporary.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ enum { MOST_NAME = 180 };  // bytes of the path's last part that are kept
 #define MARK ".calx-"
 #define END ".tmp"
 
-// 0: it can't be told here, and nothing is swept.
+// 0: it is not known here, and nothing is removed.
 static uint64_t where(void)
 {
   char facts[128];

@@ -5,11 +5,11 @@
 #include <limits.h>
 
 // Another name beside the path at each call: "PATH.calx-WHERE-PID-N.tmp", where
-// WHERE is this start of the machine and the process's world of ids.
+// WHERE is a hash of the machine's start and of the process's id namespace.
 void cx_temporary_name(const char *path, char out[PATH_MAX]);
 
 // Removes the folder's files of that form whose writer has ended. Those of
-// another machine, start or world of ids stay: who knows.
+// another WHERE stay: whether their writer has ended is not known here.
 void cx_temporary_sweep(const char *folder);
 
 #endif

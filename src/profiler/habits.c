@@ -1,11 +1,12 @@
 // profiler/habits: lines about what a training loop does too often or too
 // slowly, while it runs; PyTorch/XLA prints the same with the prefix
-// pt-xla-profiler. Each once in the life of a process. CALX_QUIET=1: none.
+// pt-xla-profiler. Each line is written once in a process; with CALX_QUIET=1
+// none is.
 //
-// Looking costs something, so steps 1, 2, 4, 8, 10, 20, 30, 50, 90, … look, as
-// the first device counts them. What happens in the first ten does not count as
-// often: programs are compiled then. The metrics are of all devices of the
-// process, and so are the steps that they are compared with.
+// The check takes time, so it is made after steps 1, 2, 4, 8, 10, 20, 30, 50,
+// 90, … of the first device. The first ten steps do not count: they compile
+// programs. The metrics are of all devices of the process, and so are the steps
+// that they are compared with.
 #include <inttypes.h>
 #include <stdlib.h>
 

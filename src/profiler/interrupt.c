@@ -1,11 +1,11 @@
 // profiler/interrupt: CALX_REPORT is written when SIGINT or SIGTERM ends the
 // run.
 //
-// A handler may do next to nothing, so ours writes the signal's number into a
-// pipe. A thread of its own reads it, writes the file as any thread may, puts
-// the disposition that was there before back and sends the signal again: the
-// program's handler, or the default, meets it as if there had been no other.
-// Whoever sends a signal a second time does not wait for the file.
+// A handler may call few functions, so this one writes the signal's number into
+// a pipe. A thread reads the number, writes the file, restores the disposition
+// that was there before, and sends the signal again. So the program's handler,
+// or the default, gets the signal as if there had been no other. A signal that
+// is sent a second time does not wait for the file.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
-// lazy/cache/cache: see cache.h. Whoever writes also makes room, so the bound
-// holds without a process that watches; two that write at once may pass it by a
-// file.
+// lazy/cache/cache: see cache.h. Each process that writes a file first removes
+// old ones, so the bound holds without a process that watches. Two that write
+// at once may exceed it by a file.
 #include "lazy/cache/cache.h"
 
 #include <errno.h>

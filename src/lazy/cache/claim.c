@@ -1,15 +1,16 @@
 // lazy/cache/claim: of the processes that want the same new program one
 // compiles, the others wait for it.
 //
-// The claim is a lock on KEY.calxprog.claim, which ends with its process,
-// whatever ends that. Its holder removes the file before it lets go. So whoever
-// gets the lock after a wait sees in the file's links how it ended: none, the
-// holder came to an end (the program is kept, or cannot be); one, it died, and
-// the claim is now the waiting one's.
+// The claim is a lock on KEY.calxprog.claim. It ends with its process, for
+// whatever reason the process ends. The holder removes the file before it
+// unlocks it. So a process that gets the lock after a wait sees in the file's
+// number of links how the claim ended. None: the holder finished (the program
+// is kept, or cannot be). One: the holder died, and the claim is this
+// process's.
 //
-// The lock is the open file's, not the process's, so that it holds among
-// threads too. It is asked for again and again, because a wait for a lock has
-// no limit in time.
+// The lock belongs to the open file, not to the process, so that it works
+// between threads too. It is polled, because a wait for a lock has no limit in
+// time.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static void sign(int fd)
 {
   char text[32];
   int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-  // Unsigned it is as good.
+  // The claim holds without it.
   if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n) return;
 }
 
@@ -65,8 +66,8 @@ static CX_COLD void report_late(int fd, int64_t wait_ms)
       signature_of(fd), (long long)(wait_ms / 1000));
 }
 
-// The job has failed: nobody is waited for.
-static bool all_is_lost(void)
+// No process of a failed job is waited for.
+static bool job_failed(void)
 {
   calx_status *failure = cx_world_failure();
   bool lost = failure != NULL;
@@ -79,7 +80,7 @@ static lock_attempt wait_for_lock(int fd, int64_t wait_ms)
   int64_t until = cx_now_ns() + wait_ms * 1000000;
   for (long us = FIRST_PAUSE_US;; us = us < LONGEST_PAUSE_US ? 2 * us : us) {
     lock_attempt a = try_lock(fd);
-    if (a != HELD || all_is_lost()) return a;
+    if (a != HELD || job_failed()) return a;
     if (cx_now_ns() >= until) {
       if (wait_ms > 0) report_late(fd, wait_ms);
       return HELD;
