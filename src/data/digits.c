@@ -33,9 +33,9 @@ typedef struct digits {
   cx_data_levels levels;
 } digits;
 
-typedef struct position {
+typedef struct canvas_point {
   int32_t x, y;  // in 1/256 pixel from the image's corner
-} position;
+} canvas_point;
 
 // Glyph units to positions: x' = (a x + b y)/ONE + x0, y' likewise.
 typedef struct affine {
@@ -112,7 +112,7 @@ static void pixels_near(int32_t from, int32_t to, int32_t reach,
   *out_end = smaller((larger(to + reach, 0) + PIXEL - 1) / PIXEL, SIDE);
 }
 
-static void draw_line(canvas *c, position from, position to)
+static void draw_line(canvas *c, canvas_point from, canvas_point to)
 {
   int32_t dx = to.x - from.x, dy = to.y - from.y;
   int64_t length2 = (int64_t)dx * dx + (int64_t)dy * dy;
@@ -136,27 +136,28 @@ static void draw_line(canvas *c, position from, position to)
   }
 }
 
-static position middle(position a, position b)
+static canvas_point middle(canvas_point a, canvas_point b)
 {
-  return (position){ (a.x + b.x) / 2, (a.y + b.y) / 2 };
+  return (canvas_point){ (a.x + b.x) / 2, (a.y + b.y) / 2 };
 }
 
-static bool same(position a, position b)
+static bool same(canvas_point a, canvas_point b)
 {
   return a.x == b.x && a.y == b.y;
 }
 
 // One piece of a spline: the quadratic Bézier curve of three points.
-static void draw_curve(canvas *c, position from, position control, position to)
+static void draw_curve(canvas *c, canvas_point from, canvas_point control,
+                       canvas_point to)
 {
   if (same(from, control) || same(control, to)) {
     draw_line(c, from, to);
     return;
   }
-  position last = from;
+  canvas_point last = from;
   for (int32_t k = 1; k <= LINES_PER_CURVE; k++) {
     const int32_t n = LINES_PER_CURVE, m = n - k;
-    position next = {
+    canvas_point next = {
       (m * m * from.x + 2 * m * k * control.x + k * k * to.x) / (n * n),
       (m * m * from.y + 2 * m * k * control.y + k * k * to.y) / (n * n),
     };
@@ -165,20 +166,20 @@ static void draw_curve(canvas *c, position from, position control, position to)
   }
 }
 
-static void draw_spline(canvas *c, const position *p, size_t n, bool closed)
+static void draw_spline(canvas *c, const canvas_point *p, size_t n, bool closed)
 {
   if (closed) {
-    position from = middle(p[n - 1], p[0]);
+    canvas_point from = middle(p[n - 1], p[0]);
     for (size_t i = 0; i < n; i++) {
-      position to = middle(p[i], p[(i + 1) % n]);
+      canvas_point to = middle(p[i], p[(i + 1) % n]);
       draw_curve(c, from, p[i], to);
       from = to;
     }
     return;
   }
-  position from = p[0];
+  canvas_point from = p[0];
   for (size_t i = 1; i + 2 < n; i++) {
-    position to = middle(p[i], p[i + 1]);
+    canvas_point to = middle(p[i], p[i + 1]);
     draw_curve(c, from, p[i], to);
     from = to;
   }
@@ -188,7 +189,7 @@ static void draw_spline(canvas *c, const position *p, size_t n, bool closed)
 static void draw_stroke(canvas *c, const cx_data_stroke *stroke,
                         const affine *map, cx_data_random *r)
 {
-  position p[CX_DATA_GLYPH_POINTS];
+  canvas_point p[CX_DATA_GLYPH_POINTS];
   for (size_t i = 0; i < stroke->count; i++) {
     cx_data_point q = stroke->points[i];
     if (i > 0 && q.x == stroke->points[i - 1].x &&
