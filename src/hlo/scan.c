@@ -9,14 +9,14 @@
 
 enum { SHOWN = 100 };  // characters of the source line
 
-typedef struct position {
+typedef struct text_position {
   size_t line, column;       // from 1
   const char *first, *last;  // of the line
-} position;
+} text_position;
 
-static position find_position(const cx_hlo_scan *s, const char *at)
+static text_position find_position(const cx_hlo_scan *s, const char *at)
 {
-  position p = { 1, 1, s->start, s->end };
+  text_position p = { 1, 1, s->start, s->end };
   for (const char *c = s->start; c < at; c++) {
     if (*c != '\n') continue;
     p.line++;
@@ -29,7 +29,7 @@ static position find_position(const cx_hlo_scan *s, const char *at)
 }
 
 // The part of the line around `at`, and the caret under it.
-static void show(char *out, size_t size, const position *p, const char *at)
+static void show(char *out, size_t size, const text_position *p, const char *at)
 {
   const char *from = p->first;
   if (at - from > SHOWN / 2) from = at - SHOWN / 2;
@@ -51,7 +51,7 @@ calx_status *cx_hlo_scan_fail(const cx_hlo_scan *s, const char *at,
   va_start(args, format);
   vsnprintf(sentence, sizeof sentence, format, args);
   va_end(args);
-  const position p = find_position(s, at);
+  const text_position p = find_position(s, at);
   show(lines, sizeof lines, &p, at);
   return cx_error(code, "%s:%zu:%zu: %s\n%s", s->file, p.line, p.column,
                   sentence, lines);
