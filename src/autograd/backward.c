@@ -35,37 +35,36 @@ static calx_status *check_gradient(const char *call, calx_tensor *output,
   const cx_graph_shape *s = cx_lazy_tensor_shape(output);
   if (gradient == NULL) {
     if (cx_graph_shape_numel(s) == 1) return NULL;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: the output is %s, one element is wanted: reduce it "
-                    "with calx_mean() or calx_sum(), or give .gradient",
-                    call, cx_graph_shape_str(s));
+    return cx_invalid(
+        "%s: the output is %s, one element is wanted: reduce it with "
+        "calx_mean() or calx_sum(), or give .gradient",
+        call, cx_graph_shape_str(s));
   }
   CALX_TRY(cx_lazy_tensor_usable(gradient, call, 1));
   if (cx_graph_shape_equal(s, cx_lazy_tensor_shape(gradient)) &&
       calx_tensor_device(gradient) == calx_tensor_device(output)) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: .gradient is %s on %s, the output is %s on %s", call,
-                  cx_graph_shape_str(cx_lazy_tensor_shape(gradient)),
-                  calx_device_name(calx_tensor_device(gradient)),
-                  cx_graph_shape_str(s),
-                  calx_device_name(calx_tensor_device(output)));
+  return cx_invalid("%s: .gradient is %s on %s, the output is %s on %s", call,
+                    cx_graph_shape_str(cx_lazy_tensor_shape(gradient)),
+                    calx_device_name(calx_tensor_device(gradient)),
+                    cx_graph_shape_str(s),
+                    calx_device_name(calx_tensor_device(output)));
 }
 
 static calx_status *check_output(const char *call, calx_tensor *output,
                                  const calx_backward_options *options)
 {
   if (output == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: the output is NULL", call);
+    return cx_invalid("%s: the output is NULL", call);
   }
   CALX_TRY(cx_options_check(call, options->size, sizeof *options));
   CALX_TRY(cx_lazy_tensor_usable(output, call, 0));
   const cx_graph_shape *s = cx_lazy_tensor_shape(output);
   if (!cx_dtype_is_float(s->dtype)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: the output is %s, only floating types have gradients",
-                    call, cx_graph_shape_str(s));
+    return cx_invalid(
+        "%s: the output is %s, only floating types have gradients", call,
+        cx_graph_shape_str(s));
   }
   CALX_TRY(check_gradient(call, output, options->gradient));
   bool leaf =
@@ -74,11 +73,10 @@ static calx_status *check_output(const char *call, calx_tensor *output,
     return ended_output(call, cx_lazy_tensor_value(output).node);
   }
   if (cx_lazy_tensor_requires_grad(output)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: no gradient flows through the output %s: it depends on "
-                  "no tensor that requires one, is detached, or was computed "
-                  "in a no-grad region",
-                  call, cx_graph_shape_str(s));
+  return cx_invalid(
+      "%s: no gradient flows through the output %s: it depends on no tensor "
+      "that requires one, is detached, or was computed in a no-grad region",
+      call, cx_graph_shape_str(s));
 }
 
 // ---- the walk ---------------------------------------------------------------
@@ -250,16 +248,15 @@ static calx_status *mark_inputs(cx_autograd_pass *p, calx_tensor *const *inputs,
                                 size_t count)
 {
   if (inputs == NULL && count != 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "grad_of: the list of %zu inputs is NULL", count);
+    return cx_invalid("grad_of: the list of %zu inputs is NULL", count);
   }
   for (size_t i = 0; i < count; i++) {
     if (inputs[i] == NULL || !cx_lazy_tensor_requires_grad(inputs[i])) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "grad_of: input %zu, %s, does not require a gradient", i,
-                      inputs[i] != NULL
-                          ? cx_graph_shape_str(cx_lazy_tensor_shape(inputs[i]))
-                          : "NULL");
+      return cx_invalid(
+          "grad_of: input %zu, %s, does not require a gradient", i,
+          inputs[i] != NULL
+              ? cx_graph_shape_str(cx_lazy_tensor_shape(inputs[i]))
+              : "NULL");
     }
     size_t cell;
     if (cell_of(p, inputs[i], &cell) && !cx_autograd_mark(p, cell)) {
@@ -355,9 +352,8 @@ void calx_grad_of_with(calx_tensor *output, calx_tensor *const *inputs,
                        const calx_backward_options *options)
 {
   if (out_grads == NULL && count != 0) {
-    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
-                               "grad_of: there is no room for the gradients: "
-                               "out_grads is NULL"));
+    cx_lazy_scope_pin(cx_invalid(
+        "grad_of: there is no room for the gradients: out_grads is NULL"));
     return;
   }
   for (size_t i = 0; i < count; i++) out_grads[i] = NULL;

@@ -20,22 +20,20 @@ void calx_zero_grad(calx_tensor *tensor)
 static calx_status *check_leaf(const calx_tensor *t)
 {
   if (t == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "requires_grad: the tensor is NULL");
+    return cx_invalid("requires_grad: the tensor is NULL");
   }
   CALX_TRY(cx_lazy_tensor_usable(t, "requires_grad", 0));
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
   if (!cx_dtype_is_float(s->dtype)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "requires_grad: only floating types have gradients, the "
-                    "tensor is %s",
-                    cx_graph_shape_str(s));
+    return cx_invalid(
+        "requires_grad: only floating types have gradients, the tensor is %s",
+        cx_graph_shape_str(s));
   }
   if (!cx_lazy_tensor_is_leaf(t)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "requires_grad: the tensor %s is the result of an op on "
-                    "tensors that require a gradient; only leaves can be "
-                    "changed: calx_detach() it first",
-                    cx_graph_shape_str(s));
+    return cx_invalid(
+        "requires_grad: the tensor %s is the result of an op on tensors that "
+        "require a gradient; only leaves can be changed: calx_detach() it first",
+        cx_graph_shape_str(s));
   }
   return NULL;
 }

@@ -21,9 +21,8 @@ calx_status *cx_env_int(const char *name, int least, int most, int *out)
   *out = -1;
   bool digits = text != NULL && text[strspn(text, "0123456789")] == '\0';
   if (text != NULL && !(digits && cx_read_int(text, least, most, &value))) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s is '%s', a number from %d to %d is wanted", name, text,
-                    least, most);
+    return cx_invalid("%s is '%s', a number from %d to %d is wanted", name,
+                      text, least, most);
   }
   *out = (int)value;
   return NULL;

@@ -118,8 +118,7 @@ static calx_status *check_regular(const char *path, const struct stat *info)
   const char *what = S_ISDIR(info->st_mode)    ? "directory"
                      : S_ISFIFO(info->st_mode) ? "pipe"
                                                : "device";
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "'%s' is a %s; a regular file is wanted", path, what);
+  return cx_invalid("'%s' is a %s; a regular file is wanted", path, what);
 }
 
 calx_status *cx_file_read_regular(const char *path, size_t limit,
@@ -194,7 +193,7 @@ bool cx_file_exists(const char *path)
 calx_status *cx_folder_make(const char *path, unsigned mode)
 {
   if (*path == '\0') {
-    return cx_error(CALX_INVALID_ARGUMENT, "a folder's name is empty");
+    return cx_invalid("a folder's name is empty");
   }
   char *copy = cx_strdup(path);
   if (copy == NULL) return cx_out_of_memory();

@@ -13,10 +13,10 @@ calx_status *cx_options_take(const char *what, const void *given, void *out,
   size_t size;  // the first field of every option struct
   memcpy(&size, given, sizeof size);
   if (size < sizeof size || size > bytes) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: options of %zu bytes, this library knows %zu: set "
-                    ".size to the struct's size",
-                    what, size, bytes);
+    return cx_invalid(
+        "%s: options of %zu bytes, this library knows %zu: set .size to the "
+        "struct's size",
+        what, size, bytes);
   }
   memcpy(out, given, size);
   return NULL;
@@ -25,8 +25,7 @@ calx_status *cx_options_take(const char *what, const void *given, void *out,
 calx_status *cx_options_check(const char *what, size_t size, size_t known)
 {
   if (size <= known) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: its options are of a newer version", what);
+  return cx_invalid("%s: its options are of a newer version", what);
 }
 
 bool cx_read_int(const char *text, int64_t low, int64_t high, int64_t *out)

@@ -129,6 +129,16 @@ calx_status *calx_status_new(calx_code code, const char *format, ...)
   return status;
 }
 
+calx_status *cx_invalid(const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  calx_status *status =
+      error_v(&current_site, CALX_INVALID_ARGUMENT, format, args);
+  va_end(args);
+  return status;
+}
+
 calx_status *cx_error_at(const calx_site *site, calx_code code,
                          const char *format, ...)
 {

@@ -22,6 +22,10 @@
 CX_COLD calx_status *cx_error(calx_code code, const char *format, ...)
     CALX_PRINTF(2, 3) CALX_MUST_USE;
 
+// The same of an INVALID_ARGUMENT, the commonest failure.
+CX_COLD calx_status *cx_invalid(const char *format, ...)
+    CALX_PRINTF(1, 2) CALX_MUST_USE;
+
 // The same for an explicit site; NULL: no site.
 CX_COLD calx_status *cx_error_at(const calx_site *site, calx_code code,
                                  const char *format, ...)

@@ -48,11 +48,10 @@ struct cx_writer {
 static calx_status *check_name(const char *path)
 {
   if (path == NULL || *path == '\0') {
-    return cx_error(CALX_INVALID_ARGUMENT, "the name of the file is empty");
+    return cx_invalid("the name of the file is empty");
   }
   if (strlen(path) + TAIL > PATH_MAX) {
-    return cx_error(CALX_INVALID_ARGUMENT, "the name '%.40s…' is too long",
-                    path);
+    return cx_invalid("the name '%.40s…' is too long", path);
   }
   return NULL;
 }
@@ -85,8 +84,7 @@ static calx_status *resolve(const char *path, cx_writer *w)
     if (lstat(path, &w->old) != 0) return NULL;
   }
   if (!S_ISREG(w->old.st_mode)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "cannot replace '%s': it is no regular file", path);
+    return cx_invalid("cannot replace '%s': it is no regular file", path);
   }
   w->keeps = true;
   return check_writable(path, &w->old);

@@ -98,9 +98,8 @@ calx_status *cx_data_number(const char *whose, const char *what, int64_t given,
                             int64_t otherwise, int64_t most, int64_t *out)
 {
   if (given < 0 || given > most) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: %s is %lld, it must be 0 (the default) to %lld", whose,
-                    what, (long long)given, (long long)most);
+    return cx_invalid("%s: %s is %lld, it must be 0 (the default) to %lld",
+                      whose, what, (long long)given, (long long)most);
   }
   *out = given != 0 ? given : otherwise;
   return NULL;
@@ -132,14 +131,12 @@ static calx_status *take_sampler(calx_loader *loader)
   const calx_status *error = calx_sampler_error(o->sampler);
   if (error != NULL) return cx_status_copy(error);
   if (o->shuffle) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "loader: a sampler decides the order, .shuffle is not "
-                    "for it");
+    return cx_invalid(
+        "loader: a sampler decides the order, .shuffle is not for it");
   }
   if (o->sampler->size > size) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "loader: a sampler of %lld samples, the dataset has %lld",
-                    (long long)o->sampler->size, (long long)size);
+    return cx_invalid("loader: a sampler of %lld samples, the dataset has %lld",
+                      (long long)o->sampler->size, (long long)size);
   }
   loader->sampler = o->sampler;
   return NULL;
@@ -149,7 +146,7 @@ static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
                            const calx_loader_options *given)
 {
   if (dataset == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "loader: the dataset is NULL");
+    return cx_invalid("loader: the dataset is NULL");
   }
   const calx_status *error = calx_dataset_error(dataset);
   if (error != NULL) return cx_status_copy(error);
@@ -165,9 +162,8 @@ static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
   for (size_t f = 0; f < dataset->n_fields; f++) {
     size_t bytes;
     if (cx_mul_size(dataset->field_bytes[f], (size_t)most, &bytes)) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "loader: batches of %lld samples have too many bytes",
-                    (long long)most);
+    return cx_invalid("loader: batches of %lld samples have too many bytes",
+                      (long long)most);
   }
   loader->batches =
       cx_data_batch_count(loader->samples, o->batch_size, o->drop_last);

@@ -39,23 +39,21 @@ static calx_status *take_field(calx_dataset *dataset, size_t k,
                  "a name for each field");
   const char *name = field->name != NULL ? field->name : names[k];
   if (!cx_dtype_valid(field->dtype)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "dataset: field %zu, '%s', has no such dtype as %d", k,
-                    name, (int)field->dtype);
+    return cx_invalid("dataset: field %zu, '%s', has no such dtype as %d", k,
+                      name, (int)field->dtype);
   }
   if (field->rank >= CALX_MAX_RANK) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "dataset: field %zu, '%s', has rank %zu, and a batch one "
-                    "more: %d is the most",
-                    k, name, field->rank, CALX_MAX_RANK);
+    return cx_invalid(
+        "dataset: field %zu, '%s', has rank %zu, and a batch one more: %d is "
+        "the most",
+        k, name, field->rank, CALX_MAX_RANK);
   }
   int64_t elements;
   if (!cx_dims_bytes(field->dtype, field->dims, field->rank, &elements,
                      &dataset->field_bytes[k])) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "dataset: field %zu, '%s', has a negative size, or too "
-                    "many bytes",
-                    k, name);
+    return cx_invalid(
+        "dataset: field %zu, '%s', has a negative size, or too many bytes", k,
+        name);
   }
   dataset->fields[k] = *field;
   dataset->fields[k].name = cx_strdup(name);
@@ -67,16 +65,14 @@ static calx_status *take_fields(calx_dataset *dataset, int64_t size,
                                 const calx_field *fields, size_t n_fields)
 {
   if (size < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "dataset: a size of %lld",
-                    (long long)size);
+    return cx_invalid("dataset: a size of %lld", (long long)size);
   }
   if (dataset->get == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "dataset: get is NULL");
+    return cx_invalid("dataset: get is NULL");
   }
   if (n_fields == 0 || n_fields > CALX_MAX_FIELDS || fields == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "dataset: %zu fields, there must be 1 to %d",
-                    fields == NULL ? (size_t)0 : n_fields, CALX_MAX_FIELDS);
+    return cx_invalid("dataset: %zu fields, there must be 1 to %d",
+                      fields == NULL ? (size_t)0 : n_fields, CALX_MAX_FIELDS);
   }
   for (size_t k = 0; k < n_fields; k++) {
     CALX_TRY(take_field(dataset, k, &fields[k]));
@@ -146,8 +142,8 @@ calx_status *calx_dataset_get(const calx_dataset *dataset, int64_t index,
                     (long long)index, (long long)dataset->size);
   }
   if (fields == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "dataset: there is no room for the fields: they are NULL");
+    return cx_invalid(
+        "dataset: there is no room for the fields: they are NULL");
   }
   return dataset->get(dataset->user, index, fields);
 }

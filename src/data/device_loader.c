@@ -33,14 +33,14 @@ calx_status *cx_data_device_options(const calx_device_loader_options *given,
 calx_status *cx_data_loader_copy(const calx_loader *from, calx_loader *loader)
 {
   if (from == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "device loader: the loader is NULL");
+    return cx_invalid("device loader: the loader is NULL");
   }
   const calx_status *error = calx_loader_error(from);
   if (error != NULL) return cx_status_copy(error);
   if (from->parallel != NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "device loader: the loader is one of a parallel loader's, "
-                    "and is on its device");
+    return cx_invalid(
+        "device loader: the loader is one of a parallel loader's, and is on "
+        "its device");
   }
   loader->kind = from->kind;
   loader->batch_size = from->batch_size;

@@ -49,10 +49,8 @@ static calx_status *take_tensor(const char *what, calx_tensor *tensor,
   }
   calx_dims shape = calx_tensor_shape(tensor);
   if (shape.count == 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "sample generator: the %s has no batch dimension: its rank "
-                    "is 0",
-                    what);
+    return cx_invalid(
+        "sample generator: the %s has no batch dimension: its rank is 0", what);
   }
   if (!calx_tensor_is_host(tensor)) {
     *out_tensor = calx_retain(tensor);
@@ -67,11 +65,10 @@ static calx_status *set_up(calx_loader *loader, calx_tensor *data,
                            calx_tensor *target, int64_t count)
 {
   if (count < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "sample generator: %lld batches",
-                    (long long)count);
+    return cx_invalid("sample generator: %lld batches", (long long)count);
   }
   if (data == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "sample generator: data is NULL");
+    return cx_invalid("sample generator: data is NULL");
   }
   calx_device *device = calx_tensor_device(data);
   if (device == NULL && target != NULL) device = calx_tensor_device(target);
@@ -83,18 +80,15 @@ static calx_status *set_up(calx_loader *loader, calx_tensor *data,
     CALX_TRY(take_tensor("target", target, device, &loader->fixed[1]));
     loader->n_fields = 2;
     if (calx_tensor_dim(target, 0) != loader->batch_size) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "sample generator: a batch of %lld in data, of %lld in "
-                      "target",
-                      (long long)loader->batch_size,
-                      (long long)calx_tensor_dim(target, 0));
+      return cx_invalid(
+          "sample generator: a batch of %lld in data, of %lld in target",
+          (long long)loader->batch_size, (long long)calx_tensor_dim(target, 0));
     }
   }
   int64_t size = loader->batch_size;
   if (size != 0 && count > INT64_MAX / size) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "sample generator: %lld batches of %lld are too many",
-                    (long long)count, (long long)size);
+    return cx_invalid("sample generator: %lld batches of %lld are too many",
+                      (long long)count, (long long)size);
   }
   loader->samples = count * size;
   loader->batches = count;

@@ -40,18 +40,16 @@ static calx_status *take_options(const calx_idx_options *given,
   CALX_TRY(cx_options_take("idx dataset", given, out, sizeof *out));
   if (out->classes == 0) out->classes = 10;
   if (out->classes < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "idx dataset: %lld classes",
-                    (long long)out->classes);
+    return cx_invalid("idx dataset: %lld classes", (long long)out->classes);
   }
   if (out->mean == 0.0f && out->std == 0.0f) {
     out->mean = CX_DATA_MNIST_MEAN;
     out->std = CX_DATA_MNIST_STD;
   }
   if (!(out->std > 0.0f) || !isfinite(out->std) || !isfinite(out->mean)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "idx dataset: mean %g and std %g: both must be finite, std "
-                    "positive",
-                    (double)out->mean, (double)out->std);
+    return cx_invalid(
+        "idx dataset: mean %g and std %g: both must be finite, std positive",
+        (double)out->mean, (double)out->std);
   }
   return NULL;
 }
@@ -101,9 +99,8 @@ static calx_status *read_pair(const char *images, const char *labels,
                               const calx_idx_options *given, digits *d)
 {
   if (images == NULL || labels == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "idx dataset: the path of the %s is NULL",
-                    images == NULL ? "images" : "labels");
+    return cx_invalid("idx dataset: the path of the %s is NULL",
+                      images == NULL ? "images" : "labels");
   }
   calx_idx_options options;
   CALX_TRY(take_options(given, &options));

@@ -123,11 +123,10 @@ calx_status *calx_loader_load_state(calx_loader *loader,
   }
   if (position.epoch < 0 || position.samples < 0 ||
       position.samples > loader->samples) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "loader: sample %lld of epoch %lld, an epoch has %lld "
-                    "samples",
-                    (long long)position.samples, (long long)position.epoch,
-                    (long long)loader->samples);
+    return cx_invalid(
+        "loader: sample %lld of epoch %lld, an epoch has %lld samples",
+        (long long)position.samples, (long long)position.epoch,
+        (long long)loader->samples);
   }
   calx_loader_set_epoch(loader, position.epoch);
   loader->done = position.samples;
@@ -207,8 +206,8 @@ static calx_status *make_batch(calx_loader *loader, calx_batch *out_batch)
 bool calx_loader_next(calx_loader *loader, calx_batch *out_batch)
 {
   if (loader == NULL || out_batch == NULL) {
-    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT, "loader_next: %s is NULL",
-                               loader == NULL ? "the loader" : "the batch"));
+    cx_lazy_scope_pin(cx_invalid("loader_next: %s is NULL",
+                                 loader == NULL ? "the loader" : "the batch"));
     return false;
   }
   *out_batch = (calx_batch){ 0 };

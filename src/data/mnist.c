@@ -74,10 +74,9 @@ static calx_status *split(calx_dataset *whole, calx_dataset **out_train,
   calx_status *status = cx_status_copy(calx_dataset_error(whole));
   int64_t n = calx_dataset_size(whole);
   if (status == NULL && n <= TRAIN_PART) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "mnist: %lld images; more than %d are wanted, to train "
-                      "and to test",
-                      (long long)n, TRAIN_PART);
+    status = cx_invalid(
+        "mnist: %lld images; more than %d are wanted, to train and to test",
+        (long long)n, TRAIN_PART);
   }
   shared *s = status == NULL ? cx_alloc(sizeof *s) : NULL;
   if (s == NULL) {

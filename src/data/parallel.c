@@ -138,23 +138,19 @@ static calx_status *take_devices(calx_parallel_loader *p,
                                  calx_device *const *devices, size_t n)
 {
   if (n == 0 || devices == NULL || n > INT32_MAX) {
-    return cx_error(CALX_INVALID_ARGUMENT, "parallel loader: %zu devices",
-                    devices != NULL ? n : 0);
+    return cx_invalid("parallel loader: %zu devices", devices != NULL ? n : 0);
   }
   p->devices = cx_calloc(n, sizeof(calx_device *));
   p->lanes = cx_calloc(n, sizeof *p->lanes);
   if (p->devices == NULL || p->lanes == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
     if (devices[i] == NULL) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "parallel loader: device %zu is "
-                      "NULL",
-                      i);
+      return cx_invalid("parallel loader: device %zu is NULL", i);
     }
     for (size_t k = 0; k < i; k++) {
       if (devices[k] != devices[i]) continue;
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "parallel loader: device %zu is device %zu again", i, k);
+      return cx_invalid("parallel loader: device %zu is device %zu again", i,
+                        k);
     }
     p->devices[i] = devices[i];
   }
@@ -221,9 +217,8 @@ calx_parallel_loader *calx_parallel_loader_new_with(
   calx_status *why =
       p->error != NULL
           ? cx_status_copy(p->error)
-          : cx_error(CALX_INVALID_ARGUMENT,
-                     "parallel loader: the device is none of its %zu",
-                     n_devices);
+          : cx_invalid("parallel loader: the device is none of its %zu",
+                       n_devices);
   p->no_lane = cx_data_loader_fail(cx_data_loader_empty(), why);
   return p;
 }

@@ -93,8 +93,7 @@ static calx_sampler *sampler_of(const calx_dataset *dataset)
   calx_sampler *sampler = cx_calloc(1, sizeof *sampler);
   if (sampler == NULL) return NULL;
   if (dataset == NULL) {
-    sampler->error =
-        cx_error(CALX_INVALID_ARGUMENT, "sampler: the dataset is NULL");
+    sampler->error = cx_invalid("sampler: the dataset is NULL");
   } else if (calx_dataset_error(dataset) != NULL) {
     sampler->error = cx_status_copy(calx_dataset_error(dataset));
   } else {
@@ -138,13 +137,12 @@ static calx_status *distribute(calx_sampler *sampler,
     if (o.rank == 0) o.rank = calx_global_ordinal();
   }
   if (o.num_replicas < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "distributed sampler: num_replicas is %d", o.num_replicas);
+    return cx_invalid("distributed sampler: num_replicas is %d",
+                      o.num_replicas);
   }
   if (o.rank < 0 || o.rank >= o.num_replicas) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "distributed sampler: rank is %d, it must be 0 to %d",
-                    o.rank, o.num_replicas - 1);
+    return cx_invalid("distributed sampler: rank is %d, it must be 0 to %d",
+                      o.rank, o.num_replicas - 1);
   }
   sampler->order = CX_DATA_DISTRIBUTED;
   sampler->seed = o.seed;
@@ -201,8 +199,7 @@ calx_status *calx_sampler_order(const calx_sampler *sampler, int64_t *out_order)
   const calx_status *error = calx_sampler_error(sampler);
   if (error != NULL) return cx_status_copy(error);
   if (out_order == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "sampler: there is no room for the order: it is NULL");
+    return cx_invalid("sampler: there is no room for the order: it is NULL");
   }
   return cx_data_sampler_order(sampler, calx_sampler_epoch(sampler), out_order);
 }

@@ -34,8 +34,7 @@ static calx_status *get(void *user, int64_t index, void *const *fields)
 static calx_status *check_tensor(size_t k, const calx_tensor *tensor, int64_t n)
 {
   if (tensor == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "tensor dataset: tensor %zu is NULL",
-                    k);
+    return cx_invalid("tensor dataset: tensor %zu is NULL", k);
   }
   const calx_status *error = calx_tensor_error(tensor);
   if (error != NULL) {
@@ -43,20 +42,19 @@ static calx_status *check_tensor(size_t k, const calx_tensor *tensor, int64_t n)
                     k, calx_status_message(error));
   }
   if (!calx_tensor_is_host(tensor)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "tensor dataset: tensor %zu is on %s, the rows must be on "
-                    "the host: move it with calx_cpu",
-                    k, calx_device_name(calx_tensor_device(tensor)));
+    return cx_invalid(
+        "tensor dataset: tensor %zu is on %s, the rows must be on the host: "
+        "move it with calx_cpu",
+        k, calx_device_name(calx_tensor_device(tensor)));
   }
   if (calx_tensor_rank(tensor) == 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "tensor dataset: tensor %zu has no rows: its rank is 0", k);
+    return cx_invalid("tensor dataset: tensor %zu has no rows: its rank is 0",
+                      k);
   }
   if (calx_tensor_dim(tensor, 0) != n) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "tensor dataset: tensor %zu has %lld rows, tensor 0 has "
-                    "%lld",
-                    k, (long long)calx_tensor_dim(tensor, 0), (long long)n);
+    return cx_invalid(
+        "tensor dataset: tensor %zu has %lld rows, tensor 0 has %lld", k,
+        (long long)calx_tensor_dim(tensor, 0), (long long)n);
   }
   return NULL;
 }
@@ -75,8 +73,7 @@ static calx_status *take_tensor(rows *r, size_t k, const calx_tensor *tensor,
   if (!cx_dims_bytes(out_field->dtype, out_field->dims, out_field->rank,
                      &elements, &r->row_bytes[k]) ||
       !cx_mul_size(r->row_bytes[k], (size_t)n, &bytes)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "tensor dataset: tensor %zu has too many bytes", k);
+    return cx_invalid("tensor dataset: tensor %zu has too many bytes", k);
   }
   r->data[k] = cx_alloc(bytes);
   if (r->data[k] == NULL) return cx_out_of_memory();
@@ -88,11 +85,9 @@ static calx_status *take_tensor(rows *r, size_t k, const calx_tensor *tensor,
 calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors, size_t count)
 {
   if (tensors == NULL || count == 0 || count > CALX_MAX_FIELDS) {
-    return cx_data_failed(cx_error(CALX_INVALID_ARGUMENT,
-                                   "tensor dataset: %zu tensors, there must be "
-                                   "1 to %d",
-                                   tensors == NULL ? (size_t)0 : count,
-                                   CALX_MAX_FIELDS));
+    return cx_data_failed(
+        cx_invalid("tensor dataset: %zu tensors, there must be 1 to %d",
+                   tensors == NULL ? (size_t)0 : count, CALX_MAX_FIELDS));
   }
   rows *r = cx_calloc(1, sizeof *r);
   if (r == NULL) return cx_data_failed(cx_out_of_memory());

@@ -152,8 +152,7 @@ char *calx_graph_str(calx_tensor *tensor)
 static calx_status *print_program(calx_tensor *t, cx_text *out)
 {
   if (t == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "stablehlo_str: wants a tensor, got NULL");
+    return cx_invalid("stablehlo_str: wants a tensor, got NULL");
   }
   CALX_TRY(cx_lazy_tensor_usable(t, "stablehlo_str", 0));
   cx_graph_order o = { 0 };

@@ -240,10 +240,9 @@ double calx_progress_value(calx_progress *p, const char *name,
   progress_value *v = value_of(p, name);
   if (v == NULL) return 0;
   if (calx_tensor_numel(tensor) != 1) {
-    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
-                               "progress_value: '%s' has %lld elements, one is "
-                               "wanted",
-                               name, (long long)calx_tensor_numel(tensor)));
+    cx_lazy_scope_pin(
+        cx_invalid("progress_value: '%s' has %lld elements, one is wanted",
+                   name, (long long)calx_tensor_numel(tensor)));
     return v->known;
   }
   read_ready(v);

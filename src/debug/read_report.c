@@ -142,8 +142,7 @@ static calx_status *bad(const reader *r, const char *what, text_span s)
 {
   char text[61];
   cx_text_plain(s.at, s.n, text, sizeof text);
-  return cx_error(CALX_INVALID_ARGUMENT, "line %zu: '%s' is no %s", r->line,
-                  text, what);
+  return cx_invalid("line %zu: '%s' is no %s", r->line, text, what);
 }
 
 static calx_status *read_percentiles(reader *r, text_span s)
@@ -248,9 +247,8 @@ static calx_status *begin_row(const reader *r, names *all, text_span s,
   uint16_t *slot = slot_of(all, held, bytes, name);
   if (*slot == 0) {
     if (*n == CX_DEBUG_READ_MOST_NAMES) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "line %zu: more than %d names of one kind", r->line,
-                      CX_DEBUG_READ_MOST_NAMES);
+      return cx_invalid("line %zu: more than %d names of one kind", r->line,
+                        CX_DEBUG_READ_MOST_NAMES);
     }
     if (!cx_grow(rows, capacity, *n + 1, bytes)) return cx_out_of_memory();
     *slot = (uint16_t)++ * n;
@@ -330,9 +328,9 @@ calx_status *cx_debug_report_read(const char *text, size_t size,
     at += n + 1;
   }
   if (status == NULL && out->n_metrics == 0 && out->n_counters == 0) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "there is no metrics report in it: no line begins with "
-                      "'Metric: ' or 'Counter: '");
+    status = cx_invalid(
+        "there is no metrics report in it: no line begins with 'Metric: ' or "
+        "'Counter: '");
   }
   if (status != NULL) cx_debug_report_free(out);
   return status;

@@ -49,10 +49,9 @@ static calx_status *reduce(calx_optimizer *opt,
   CALX_TRY(cx_annotate(calx_optimizer_error(opt),
                        "so there are no gradients to reduce"));
   if (o->bucket_mb < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "reduce_gradients: a bucket of %g MB, a positive number is "
-                    "wanted",
-                    o->bucket_mb);
+    return cx_invalid(
+        "reduce_gradients: a bucket of %g MB, a positive number is wanted",
+        o->bucket_mb);
   }
   // An optimiser on shards reduces the gradients itself.
   if (cx_lazy_scope_failed() || calx_world_size() == 1 || opt->inner != NULL) {

@@ -279,14 +279,13 @@ static calx_status *launch(launch_job *j)
 static calx_status *check(const launch_job *j)
 {
   if (j->fn == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "calx_launch: the function is NULL");
+    return cx_invalid("calx_launch: the function is NULL");
   }
   const calx_launch_options *o = &j->options;
   if (o->processes >= 0 && o->devices >= 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "calx_launch: %d processes of %d devices, numbers of 0 or "
-                  "more are wanted",
-                  o->processes, o->devices);
+  return cx_invalid(
+      "calx_launch: %d processes of %d devices, numbers of 0 or more are wanted",
+      o->processes, o->devices);
 }
 
 calx_status *calx_launch_with(calx_rank_fn *fn, void *user,

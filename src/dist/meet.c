@@ -126,8 +126,8 @@ static calx_status *meet_alone(const rank_meeting *m)
 static calx_status *check(const rank_meeting *m)
 {
   if (m->tag == NULL || (m->payload == NULL && m->bytes != 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: the %s is NULL", m->call,
-                    m->tag == NULL ? "tag" : "payload");
+    return cx_invalid("%s: the %s is NULL", m->call,
+                      m->tag == NULL ? "tag" : "payload");
   }
   if (meetings.held == NULL && calx_world_size() > 1) {
     return cx_error(CALX_FAILED_PRECONDITION,
@@ -170,10 +170,9 @@ static calx_status *check_counts(const char *tag, const size_t *sizes, int n)
 {
   for (int i = 1; i < n; i++) {
     if (sizes[i] == sizes[0]) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "mesh_reduce '%s': rank %d brings %zu numbers, rank 0 %zu",
-                    tag, i, sizes[i] / sizeof(double),
-                    sizes[0] / sizeof(double));
+    return cx_invalid(
+        "mesh_reduce '%s': rank %d brings %zu numbers, rank 0 %zu", tag, i,
+        sizes[i] / sizeof(double), sizes[0] / sizeof(double));
   }
   return NULL;
 }
@@ -185,8 +184,8 @@ calx_status *calx_mesh_reduce(const char *tag, const double *values,
   size_t bytes, n = (size_t)calx_world_size();
   if (!cx_mul_size(count, sizeof *values, &bytes)) return cx_out_of_memory();
   if (reduce == NULL || (out == NULL && count != 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "mesh_reduce: the %s is NULL",
-                    reduce == NULL ? "function" : "result");
+    return cx_invalid("mesh_reduce: the %s is NULL",
+                      reduce == NULL ? "function" : "result");
   }
   char **payloads = cx_calloc(n, sizeof *payloads);
   size_t *sizes = cx_calloc(n, sizeof *sizes);

@@ -305,8 +305,7 @@ static calx_status *make_inner(zero *z, const calx_zero_redundancy_options *o)
   calx_optimizer *inner = o->make(o->user, z->shards);
   z->base.inner = inner;
   if (inner == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: .make gave no optimiser",
-                    rule.name);
+    return cx_invalid("%s: .make gave no optimiser", rule.name);
   }
   CALX_TRY(calx_optimizer_error(inner));
   bool fits = inner->rule->step == NULL && inner->n == (size_t)z->n;
@@ -314,10 +313,10 @@ static calx_status *make_inner(zero *z, const calx_zero_redundancy_options *o)
     fits = inner->params[i].tensor == z->list[i].own;
   }
   if (fits) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: the %s that .make gave is not one of the shards'; make "
-                  "it of the module that .make is given",
-                  rule.name, inner->rule->name);
+  return cx_invalid(
+      "%s: the %s that .make gave is not one of the shards'; make it of the "
+      "module that .make is given",
+      rule.name, inner->rule->name);
 }
 
 calx_optimizer *calx_zero_redundancy_optimizer_with(
@@ -329,10 +328,8 @@ calx_optimizer *calx_zero_redundancy_optimizer_with(
   calx_zero_redundancy_options o;
   calx_status *status = cx_options_take(rule.name, options, &o, sizeof o);
   if (status == NULL && o.make == NULL) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "%s: .make is missing: which optimiser steps on the "
-                      "shards",
-                      rule.name);
+    status = cx_invalid(
+        "%s: .make is missing: which optimiser steps on the shards", rule.name);
   }
   cx_optim_fail(opt, status);
   if (opt->status != NULL) return opt;

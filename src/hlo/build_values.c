@@ -22,8 +22,7 @@ static bool is_countable(cx_hlo_builder *b, const cx_hlo_type *type)
     return true;
   }
   cx_hlo_builder_fail(
-      b, cx_error(CALX_INVALID_ARGUMENT, "constant: there is no literal of %s",
-                  CX_HLO_SHAPE(type)));
+      b, cx_invalid("constant: there is no literal of %s", CX_HLO_SHAPE(type)));
   return false;
 }
 
@@ -35,8 +34,7 @@ cx_hlo_value *cx_hlo_constant(cx_hlo_builder *b, cx_hlo_type type,
   if (size / cx_hlo_elem_bytes(type.elem) != n ||
       size % cx_hlo_elem_bytes(type.elem) != 0) {
     cx_hlo_builder_fail(
-        b, cx_error(CALX_INVALID_ARGUMENT, "constant: %zu bytes for %s", size,
-                    CX_HLO_SHAPE(&type)));
+        b, cx_invalid("constant: %zu bytes for %s", size, CX_HLO_SHAPE(&type)));
     return NULL;
   }
   return constant(b, cx_hlo_attr_elements(b->module, &type, bytes, size));
@@ -76,10 +74,9 @@ static cx_hlo_value *extreme(cx_hlo_builder *b, cx_hlo_elem e, double sign)
 {
   const cx_hlo_type type = { e, 0, NULL };
   if (cx_hlo_elem_is_complex(e)) {
-    cx_hlo_builder_fail(b, cx_error(CALX_INVALID_ARGUMENT,
-                                    "constant: %s has no lowest or highest "
-                                    "value",
-                                    cx_hlo_elem_name(e)));
+    cx_hlo_builder_fail(
+        b, cx_invalid("constant: %s has no lowest or highest value",
+                      cx_hlo_elem_name(e)));
     return NULL;
   }
   if (e == CX_HLO_I1) return cx_hlo_splat_int(b, type, sign > 0);

@@ -64,9 +64,8 @@ calx_status *cx_hlo_calls_check(const cx_hlo_calls *calls,
   for (const cx_hlo_func *f = m->first; f != NULL && status == NULL;
        f = f->next) {
     if (g.open[f->index] == 0) continue;
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "function '%.*s' calls itself, or functions that do",
-                      (int)f->name.n, f->name.s);
+    status = cx_invalid("function '%.*s' calls itself, or functions that do",
+                        (int)f->name.n, f->name.s);
   }
   cx_free(all);
   return status;

@@ -14,8 +14,7 @@ calx_status *cx_hlo_bad(const cx_hlo_infer *in, const char *format, ...)
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s",
-                  cx_hlo_op_short(in->op->kind), text);
+  return cx_invalid("%s: %s", cx_hlo_op_short(in->op->kind), text);
 }
 
 cx_hlo_shape_text cx_hlo_any_text(const cx_hlo_any *type)

@@ -183,9 +183,8 @@ static calx_status *take_signature(const cx_hlo_reader *r,
   const cx_hlo_module *m = r->module;
   const cx_hlo_func *f = cx_hlo_entry(m);
   if (f == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: %u functions, and none is called 'main'", r->scan.file,
-                    m->n_funcs);
+    return cx_invalid("%s: %u functions, and none is called 'main'",
+                      r->scan.file, m->n_funcs);
   }
   CALX_TRY(
       copy_types(out, f, "parameter", f->params, f->n_params, &out->params));

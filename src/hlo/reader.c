@@ -9,8 +9,7 @@ calx_status *cx_hlo_reader_start(cx_hlo_reader *r, const char *text,
   *r = (cx_hlo_reader){ .scan = { text, text, text + size,
                                   file == NULL ? "text" : file } };
   if (size > UINT32_MAX / 2) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: %zu bytes are too many",
-                    r->scan.file, size);
+    return cx_invalid("%s: %zu bytes are too many", r->scan.file, size);
   }
   const uint64_t seed = (uint64_t)(uintptr_t)r ^ (uint64_t)(uintptr_t)text;
   r->values.seed = r->types.seed = r->attrs.seed = r->locs.seed = seed;

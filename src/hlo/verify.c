@@ -54,21 +54,19 @@ static calx_status *check_type(const cx_hlo_op *op, const cx_hlo_any *type)
   }
   if (type->tensor.elem == CX_HLO_TOKEN) return NULL;
   if (cx_hlo_elem_class(type->tensor.elem) == 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: no tensor is %s", name,
-                    CX_HLO_SHAPE(&type->tensor));
+    return cx_invalid("%s: no tensor is %s", name, CX_HLO_SHAPE(&type->tensor));
   }
   if (cx_hlo_type_elements(&type->tensor) >= 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s has too many elements", name,
-                  CX_HLO_SHAPE(&type->tensor));
+  return cx_invalid("%s: %s has too many elements", name,
+                    CX_HLO_SHAPE(&type->tensor));
 }
 
 static calx_status *check_uses(const walk *w, const cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (w->defined[op->operands[i]->number]) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: operand %u is used where it is not defined",
-                    cx_hlo_op_short(op->kind), i);
+    return cx_invalid("%s: operand %u is used where it is not defined",
+                      cx_hlo_op_short(op->kind), i);
   }
   return NULL;
 }
@@ -78,10 +76,9 @@ static calx_status *check_results(const cx_hlo_op *op, const cx_hlo_any *types)
   for (uint32_t i = 0; i < op->n_results; i++) {
     const cx_hlo_any *declared = &op->results[i].type;
     if (cx_hlo_any_equal(declared, &types[i])) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: result %u is declared %s, it must be %s",
-                    cx_hlo_op_short(op->kind), i, CX_HLO_ANY(declared),
-                    CX_HLO_ANY(&types[i]));
+    return cx_invalid("%s: result %u is declared %s, it must be %s",
+                      cx_hlo_op_short(op->kind), i, CX_HLO_ANY(declared),
+                      CX_HLO_ANY(&types[i]));
   }
   return NULL;
 }
@@ -191,8 +188,7 @@ static calx_status *walk_block(walk *w, const cx_hlo_block *block)
 
 static calx_status *bad_func(const cx_hlo_func *f, const char *sentence)
 {
-  return cx_error(CALX_INVALID_ARGUMENT, "function '%.*s' %s", (int)f->name.n,
-                  f->name.s, sentence);
+  return cx_invalid("function '%.*s' %s", (int)f->name.n, f->name.s, sentence);
 }
 
 static calx_status *check_return(const cx_hlo_func *f)
@@ -200,17 +196,15 @@ static calx_status *check_return(const cx_hlo_func *f)
   const cx_hlo_op *end = cx_hlo_terminator(f->body.first);
   if (end == NULL) return bad_func(f, "does not end with func.return");
   if (end->n_operands != f->n_results) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "function '%.*s' returns %u values, its type says %zu",
-                    (int)f->name.n, f->name.s, end->n_operands, f->n_results);
+    return cx_invalid("function '%.*s' returns %u values, its type says %zu",
+                      (int)f->name.n, f->name.s, end->n_operands, f->n_results);
   }
   for (size_t i = 0; i < f->n_results; i++) {
     if (cx_hlo_any_equal(&end->operands[i]->type, &f->results[i])) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "function '%.*s' returns %s as value %zu, its type says %s",
-                    (int)f->name.n, f->name.s,
-                    CX_HLO_ANY(&end->operands[i]->type), i,
-                    CX_HLO_ANY(&f->results[i]));
+    return cx_invalid(
+        "function '%.*s' returns %s as value %zu, its type says %s",
+        (int)f->name.n, f->name.s, CX_HLO_ANY(&end->operands[i]->type), i,
+        CX_HLO_ANY(&f->results[i]));
   }
   return NULL;
 }
@@ -242,18 +236,18 @@ static calx_status *check_func(walk *w, const cx_hlo_func *f)
 static calx_status *check_names(const cx_hlo_module *m)
 {
   if (cx_hlo_entry(m) == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    m->first == NULL ? "the module has no function"
-                                     : "the module has several functions, and "
-                                       "none is called 'main'");
+    return cx_invalid(
+        m->first == NULL
+            ? "the module has no function"
+            : "the module has several functions, and none is called 'main'");
   }
   for (const cx_hlo_func *f = m->first; f != NULL; f = f->next) {
     if (cx_hlo_func_find(m, f->name) != f) return bad_func(f, "is there twice");
   }
   for (const cx_hlo_op *op = m->others.first; op != NULL; op = op->next) {
     if (op->kind == CX_HLO_OP_OTHER) continue;
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: stands outside of a function",
-                    cx_hlo_op_short(op->kind));
+    return cx_invalid("%s: stands outside of a function",
+                      cx_hlo_op_short(op->kind));
   }
   return NULL;
 }

@@ -14,7 +14,7 @@
 static calx_status *check(const char *call, const calx_checkpoint *c)
 {
   if (c == NULL || c->model == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: there is no model", call);
+    return cx_invalid("%s: there is no model", call);
   }
   return cx_options_check(call, c->size, sizeof *c);
 }
@@ -85,9 +85,8 @@ static calx_status *find(const calx_value *root, const char *path,
 {
   *out = calx_value_get(root, name);
   if (calx_value_kind(*out) == CALX_KIND_DICT) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "'%s' is no checkpoint of calx: it has no dict '%s'", path,
-                  name);
+  return cx_invalid("'%s' is no checkpoint of calx: it has no dict '%s'", path,
+                    name);
 }
 
 static calx_status *find_number(const calx_value *root, const char *path,
@@ -98,9 +97,8 @@ static calx_status *find_number(const calx_value *root, const char *path,
   const calx_value *v = calx_value_get(dict, key);
   *out = calx_value_as_int(v);
   if (calx_value_kind(v) == CALX_KIND_INT) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "'%s' is no checkpoint of calx: '%s' has no number '%s'",
-                  path, name, key);
+  return cx_invalid("'%s' is no checkpoint of calx: '%s' has no number '%s'",
+                    path, name, key);
 }
 
 typedef struct restoring {

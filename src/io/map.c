@@ -41,7 +41,7 @@ static calx_status *map_file(int fd, const char *path, cx_io_map **out_map)
   struct stat info;
   if (fstat(fd, &info) != 0) return cx_file_failed("look at", path);
   if (!S_ISREG(info.st_mode)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "'%s' is no regular file", path);
+    return cx_invalid("'%s' is no regular file", path);
   }
   size_t size = (size_t)info.st_size;
   void *data = NULL;

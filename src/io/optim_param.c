@@ -101,11 +101,10 @@ calx_status *cx_io_optim_find(const calx_optimizer *opt,
   calx_tensor *t = calx_value_as_tensor(calx_value_get(own, name));
   *out_tensor = t;
   if (t == NULL || cx_io_same_size(t, p->tensor)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: load_state_dict: '%s' of '%s' is %s, the parameter %s",
-                  opt->rule->name, name, p->path,
-                  cx_graph_shape_str(cx_lazy_tensor_shape(t)),
-                  cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
+  return cx_invalid("%s: load_state_dict: '%s' of '%s' is %s, the parameter %s",
+                    opt->rule->name, name, p->path,
+                    cx_graph_shape_str(cx_lazy_tensor_shape(t)),
+                    cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
 }
 
 // Refuses the state of another kind of optimiser. Without this check its
@@ -123,10 +122,10 @@ static calx_status *check_rule(const calx_optimizer *opt,
     if (key != NULL && is_tensor && strcmp(key, "step") != 0) other = key;
   }
   if (other == NULL) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: load_state_dict: the state of '%s' is another "
-                  "optimiser's: it has '%s' and no '%s'",
-                  opt->rule->name, p->path, other, opt->rule->states[0]);
+  return cx_invalid(
+      "%s: load_state_dict: the state of '%s' is another optimiser's: it has "
+      "'%s' and no '%s'",
+      opt->rule->name, p->path, other, opt->rule->states[0]);
 }
 
 calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,

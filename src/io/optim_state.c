@@ -178,20 +178,18 @@ static calx_status *check_shard(bool sharded, const calx_value *pair)
   int64_t ranks = calx_value_as_int(calx_value_item(pair, 1));
   if (sharded && rank == cx_io_rank() && ranks == cx_io_ranks()) return NULL;
   if (sharded) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "load_state_dict: the state is the shard of rank %" PRId64
-                    " of %" PRId64
-                    ", this is rank %d of %d; each rank loads what it saved, "
-                    "among as many, or all of them the whole "
-                    "(calx_optimizer_consolidate_state_dict)",
-                    rank, ranks, cx_io_rank(), cx_io_ranks());
+    return cx_invalid(
+        "load_state_dict: the state is the shard of rank %" PRId64
+        " of %" PRId64
+        ", this is rank %d of %d; each rank loads what it saved, among as "
+        "many, or all of them the whole (calx_optimizer_consolidate_state_dict)",
+        rank, ranks, cx_io_rank(), cx_io_ranks());
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "load_state_dict: the state is the shard of rank %" PRId64
-                  " of %" PRId64
-                  ", the optimiser's state is whole, as "
-                  "calx_optimizer_consolidate_state_dict() would have made it",
-                  rank, ranks);
+  return cx_invalid(
+      "load_state_dict: the state is the shard of rank %" PRId64 " of %" PRId64
+      ", the optimiser's state is whole, as "
+      "calx_optimizer_consolidate_state_dict() would have made it",
+      rank, ranks);
 }
 
 // *out_whole: the state is whole and is to be spread over the ranks.
@@ -203,10 +201,10 @@ static calx_status *find_group(const cx_io_optimizer_plan *p,
   const calx_value *groups = calx_value_get(dict, "param_groups");
   if (calx_value_kind(groups) != CALX_KIND_LIST ||
       calx_value_count(groups) != 1) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: loaded state dict has a different number of "
-                    "parameter groups: %zu, one is wanted",
-                    opt->rule->name, calx_value_count(groups));
+    return cx_invalid(
+        "%s: loaded state dict has a different number of parameter groups: "
+        "%zu, one is wanted",
+        opt->rule->name, calx_value_count(groups));
   }
   *out = calx_value_item(groups, 0);
   const calx_value *shard = calx_value_get(*out, "calx_shard");
@@ -215,11 +213,10 @@ static calx_status *find_group(const cx_io_optimizer_plan *p,
   size_t n = calx_value_count(calx_value_get(*out, "params"));
   size_t wanted = *out_whole ? p->outer->n : opt->n;
   if (n == wanted) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: loaded state dict contains a parameter group that "
-                  "doesn't match the size of optimizer's group: %zu "
-                  "parameters, the optimiser has %zu",
-                  opt->rule->name, n, wanted);
+  return cx_invalid(
+      "%s: loaded state dict contains a parameter group that doesn't match the "
+      "size of optimizer's group: %zu parameters, the optimiser has %zu",
+      opt->rule->name, n, wanted);
 }
 
 static calx_status *plan_params(cx_io_optimizer_plan *p, const calx_value *ids,

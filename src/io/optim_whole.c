@@ -137,13 +137,12 @@ static calx_status *find_steps(const loading *l, size_t j, int64_t *out_steps)
     if (opt->rule->position(opt, i).inner != j || own == NULL) continue;
     CALX_TRY(cx_io_optim_find_steps(inner, p, own, &steps));
     if (counted != NULL && steps != *out_steps) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "%s: load_state_dict: '%s' was stepped %" PRId64
-                      " times, '%s' %" PRId64
-                      " times; an optimiser whose state is spread over the "
-                      "ranks steps both alike",
-                      inner->rule->name, counted->path, *out_steps, p->path,
-                      steps);
+      return cx_invalid(
+          "%s: load_state_dict: '%s' was stepped %" PRId64
+          " times, '%s' %" PRId64
+          " times; an optimiser whose state is spread over the ranks steps "
+          "both alike",
+          inner->rule->name, counted->path, *out_steps, p->path, steps);
     }
     counted = p;
     *out_steps = steps;

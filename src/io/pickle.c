@@ -57,7 +57,7 @@ static void put_float(cx_io_pickling *p, double x)
 static calx_status *put_text(cx_io_pickling *p, const char *s, size_t size)
 {
   if (size > UINT32_MAX) {
-    return cx_error(CALX_INVALID_ARGUMENT, "save: a text of %zu bytes", size);
+    return cx_invalid("save: a text of %zu bytes", size);
   }
   cx_text_char(&p->out, 'X');
   put_number(p, size, 4);
@@ -247,8 +247,7 @@ static calx_status *put_container(cx_io_pickling *p, const calx_value *v,
                                   int depth)
 {
   if (depth >= CX_IO_DEPTH) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "save: containers in containers, %d deep", CX_IO_DEPTH);
+    return cx_invalid("save: containers in containers, %d deep", CX_IO_DEPTH);
   }
   size_t n = calx_value_count(v);
   calx_kind kind = calx_value_kind(v);

@@ -138,10 +138,10 @@ static calx_status *find_prefix(cx_io_pt_archive *a)
   const char *slash = s.name != NULL ? strchr(s.name, '/') : NULL;
   size_t n = slash != NULL ? (size_t)(slash - s.name) + 1 : 0;
   if (n == 0 || n >= sizeof a->prefix) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s': a zip archive, but not one of PyTorch's: its first "
-                    "entry is in no folder",
-                    a->name);
+    return cx_invalid(
+        "'%s': a zip archive, but not one of PyTorch's: its first entry is in "
+        "no folder",
+        a->name);
   }
   memcpy(a->prefix, s.name, n);
   a->prefix[n] = '\0';

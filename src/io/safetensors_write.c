@@ -32,8 +32,7 @@ static bool print_string(cx_text *out, const char *s)
 
 static calx_status *no_text(const char *s)
 {
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "save: the name '%.100s' is no text in UTF-8", s);
+  return cx_invalid("save: the name '%.100s' is no text in UTF-8", s);
 }
 
 static calx_status *check(const calx_value *dict)
@@ -42,16 +41,16 @@ static calx_status *check(const calx_value *dict)
     const char *key = calx_value_key(dict, i);
     const calx_value *v = calx_value_item(dict, i);
     if (key == NULL || strcmp(key, "__metadata__") == 0) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "save: safetensors has texts as keys, other than "
-                      "__metadata__; item %zu has %s",
-                      i, key == NULL ? "a number" : "that");
+      return cx_invalid(
+          "save: safetensors has texts as keys, other than __metadata__; item "
+          "%zu has %s",
+          i, key == NULL ? "a number" : "that");
     }
     if (calx_value_kind(v) != CALX_KIND_TENSOR) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "save: safetensors holds one dict of tensors, '%s' is "
-                      "%s; PyTorch's format (.pt) takes it",
-                      key, calx_kind_name(calx_value_kind(v)));
+      return cx_invalid(
+          "save: safetensors holds one dict of tensors, '%s' is %s; PyTorch's "
+          "format (.pt) takes it",
+          key, calx_kind_name(calx_value_kind(v)));
     }
     CALX_TRY(cx_annotate(cx_io_fetchable(calx_value_as_tensor(v)),
                          "while saving '%s'", key));
@@ -99,9 +98,8 @@ static calx_status *print_metadata(cx_text *out, const calx_value *metadata)
     const char *key = calx_value_key(metadata, i);
     const calx_value *v = calx_value_item(metadata, i);
     if (key == NULL || calx_value_kind(v) != CALX_KIND_STRING) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "save: metadata has texts by texts, item %zu is %s", i,
-                      calx_kind_name(calx_value_kind(v)));
+      return cx_invalid("save: metadata has texts by texts, item %zu is %s", i,
+                        calx_kind_name(calx_value_kind(v)));
     }
     if (i != 0) cx_text_char(out, ',');
     if (!print_string(out, key)) return no_text(key);
@@ -131,10 +129,9 @@ static calx_status *put_header(cx_writer *w, const calx_value *dict,
   }
   if (status == NULL && cx_text_failed(&text)) status = cx_out_of_memory();
   if (status == NULL && text.size > CX_IO_SAFETENSORS_HEADER) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "save: a safetensors header of %zu bytes, %" PRIu64
-                      " are allowed",
-                      text.size, CX_IO_SAFETENSORS_HEADER);
+    status = cx_invalid("save: a safetensors header of %zu bytes, %" PRIu64
+                        " are allowed",
+                        text.size, CX_IO_SAFETENSORS_HEADER);
   }
   unsigned char size[8];
   for (int i = 0; i < 8; i++) {
@@ -167,9 +164,8 @@ calx_status *cx_io_safetensors_write(cx_writer *w, const calx_value *dict,
                                      const calx_value *metadata)
 {
   if (calx_value_kind(dict) != CALX_KIND_DICT) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "save: safetensors holds a dict of tensors, not %s",
-                    calx_kind_name(calx_value_kind(dict)));
+    return cx_invalid("save: safetensors holds a dict of tensors, not %s",
+                      calx_kind_name(calx_value_kind(dict)));
   }
   CALX_TRY(check(dict));
   size_t n = calx_value_count(dict);

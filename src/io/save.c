@@ -10,7 +10,7 @@
 static calx_status *check_path(const char *call, const char *path)
 {
   if (path != NULL && path[0] != '\0') return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: the file has no name", call);
+  return cx_invalid("%s: the file has no name", call);
 }
 
 // ---- saving -----------------------------------------------------------------

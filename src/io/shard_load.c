@@ -295,9 +295,9 @@ calx_status *calx_load_sharded_with(const char *folder,
   const calx_load_sharded_options *o = options != NULL ? options : &none;
   *out_dict = NULL;
   if (o->size > sizeof *o || folder == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "load_sharded: %s",
-                    folder == NULL ? "the folder has no name"
-                                   : "its options are of a newer version");
+    return cx_invalid("load_sharded: %s",
+                      folder == NULL ? "the folder has no name"
+                                     : "its options are of a newer version");
   }
   return cx_io_shard_load((cx_io_rank_info){ cx_io_rank(), cx_io_ranks() },
                           folder, o, out_dict);

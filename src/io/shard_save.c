@@ -40,25 +40,24 @@ static calx_status *check(const saving *s)
     const char *key = calx_value_as_string(calx_value_item(s->slices, i));
     const calx_tensor *t = calx_value_as_tensor(calx_value_get(s->dict, key));
     if (t != NULL && calx_tensor_rank(t) > 0) continue;
-    return cx_error(CALX_INVALID_ARGUMENT, "save_sharded: the slice '%s' is %s",
-                    key != NULL ? key : "?",
-                    t != NULL ? "of rank 0" : "no tensor in the dict");
+    return cx_invalid("save_sharded: the slice '%s' is %s",
+                      key != NULL ? key : "?",
+                      t != NULL ? "of rank 0" : "no tensor in the dict");
   }
   for (size_t i = 0; i < calx_value_count(s->dict); i++) {
     const char *key = calx_value_key(s->dict, i);
     const calx_value *v = calx_value_item(s->dict, i);
     if (key == NULL || calx_value_as_tensor(v) == NULL) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "save_sharded: a dict of tensors by texts is wanted, "
-                      "item %zu ('%s') is %s",
-                      i, key != NULL ? key : "a number",
-                      calx_kind_name(calx_value_kind(v)));
+      return cx_invalid(
+          "save_sharded: a dict of tensors by texts is wanted, item %zu ('%s') "
+          "is %s",
+          i, key != NULL ? key : "a number",
+          calx_kind_name(calx_value_kind(v)));
     }
   }
   if (calx_value_kind(s->dict) == CALX_KIND_DICT) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "save_sharded: a dict of tensors is wanted, not %s",
-                  calx_kind_name(calx_value_kind(s->dict)));
+  return cx_invalid("save_sharded: a dict of tensors is wanted, not %s",
+                    calx_kind_name(calx_value_kind(s->dict)));
 }
 
 void cx_io_shard_name(char out[64], int rank, int ranks)
@@ -88,9 +87,8 @@ static calx_status *divide(saving *s)
       own = rank == s->self.rank;
       cx_io_shard_name(file, rank, s->self.ranks);
       if (json_object_set_new(s->weight_map, key, json_string(file)) != 0) {
-        return cx_error(CALX_INVALID_ARGUMENT,
-                        "save_sharded: the name '%.100s' is no text in UTF-8",
-                        key);
+        return cx_invalid("save_sharded: the name '%.100s' is no text in UTF-8",
+                          key);
       }
     }
     if (own) CALX_TRY(calx_value_set(s->share, key, calx_value_tensor(t)));
@@ -157,10 +155,8 @@ static calx_status *save_index(const saving *s)
     const char *name = calx_value_as_string(calx_value_item(s->slices, i));
     if (json_array_append_new(slices, json_string(name)) != 0) {
       json_decref(slices);
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "save_sharded: the slice's name '%.100s' is no text in "
-                      "UTF-8",
-                      name);
+      return cx_invalid(
+          "save_sharded: the slice's name '%.100s' is no text in UTF-8", name);
     }
   }
   json_t *index =
@@ -202,9 +198,9 @@ calx_status *calx_save_sharded_with(const calx_value *dict, const char *folder,
   static const calx_save_sharded_options none = { .size = sizeof none };
   const calx_save_sharded_options *o = options != NULL ? options : &none;
   if (o->size > sizeof *o || folder == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "save_sharded: %s",
-                    folder == NULL ? "the folder has no name"
-                                   : "its options are of a newer version");
+    return cx_invalid("save_sharded: %s",
+                      folder == NULL ? "the folder has no name"
+                                     : "its options are of a newer version");
   }
   cx_io_rank_info self = { cx_io_rank(), cx_io_ranks() };
   return cx_annotate(cx_io_shard_save(self, dict, folder, o),

@@ -135,9 +135,8 @@ static calx_status *report_wrong(const loading *l, const calx_module *model,
   if (cx_text_failed(&text) || cx_text_failed(&l->wrong)) {
     status = cx_out_of_memory();
   } else if (text.size != 0) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "Error(s) in loading state_dict for %s:%s",
-                      calx_module_kind(model), cx_text_str(&text));
+    status = cx_invalid("Error(s) in loading state_dict for %s:%s",
+                        calx_module_kind(model), cx_text_str(&text));
   }
   cx_text_free(&text);
   return status;
@@ -184,10 +183,9 @@ calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
                                cx_io_plan *plan)
 {
   if (calx_value_kind(dict) != CALX_KIND_DICT) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "load_state_dict: Expected state_dict to be dict-like, "
-                    "got %s",
-                    calx_kind_name(calx_value_kind(dict)));
+    return cx_invalid(
+        "load_state_dict: Expected state_dict to be dict-like, got %s",
+        calx_kind_name(calx_value_kind(dict)));
   }
   loading l = { .given = dict };
   calx_status *status = make_plan(&l, model, !o->not_strict, plan);

@@ -224,9 +224,8 @@ static calx_status *check_put(const calx_value *container,
         keyed ? "with" : "without");
   }
   if (item->owner == NULL && item != container) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "value: this %s is in a container already",
-                  calx_kind_name(item->kind));
+  return cx_invalid("value: this %s is in a container already",
+                    calx_kind_name(item->kind));
 }
 
 static calx_status *add(calx_value *c, const char *key, int64_t number,

@@ -77,9 +77,8 @@ static calx_status *add_environment(cx_text *text, const char *const *forward)
   for (; forward != NULL && *forward != NULL; forward++) {
     const char *value = strchr(*forward, '=');
     if (value == *forward) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "'%s' names no variable: NAME or NAME=VALUE is wanted",
-                      *forward);
+      return cx_invalid("'%s' names no variable: NAME or NAME=VALUE is wanted",
+                        *forward);
     }
     if (value != NULL) {
       add_word(text, *forward);
@@ -87,9 +86,8 @@ static calx_status *add_environment(cx_text *text, const char *const *forward)
     }
     value = getenv(*forward);
     if (value == NULL) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "the variable %s is to be forwarded, but is not set",
-                      *forward);
+      return cx_invalid("the variable %s is to be forwarded, but is not set",
+                        *forward);
     }
     add_variable(text, *forward, value);
   }
@@ -117,9 +115,8 @@ static calx_status *check_host(const char *host)
     good = good && (unsigned char)*c > ' ' && *c != 127;
   }
   if (good) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "'%s' is no host; names with commas between are wanted",
-                  host);
+  return cx_invalid("'%s' is no host; names with commas between are wanted",
+                    host);
 }
 
 static calx_status *split_hosts(host_launch *l)
@@ -134,7 +131,7 @@ static calx_status *split_hosts(host_launch *l)
     l->hosts[l->count++] = host;
     CALX_TRY(check_host(host));
     if (l->count > MAX_HOSTS) {
-      return cx_error(CALX_INVALID_ARGUMENT, "more than %d hosts", MAX_HOSTS);
+      return cx_invalid("more than %d hosts", MAX_HOSTS);
     }
     if (list[n] == '\0') return NULL;
     list += n + 1;
@@ -157,7 +154,7 @@ static calx_status *find_master(host_launch *l)
       given != NULL ? given : cx_launcher_host_name(l->hosts[0]);
   int port;
   if (strlen(master) >= sizeof l->master) {
-    return cx_error(CALX_INVALID_ARGUMENT, "'%.80s…' is no host", master);
+    return cx_invalid("'%.80s…' is no host", master);
   }
   if (given != NULL) {
     snprintf(l->master, sizeof l->master, "%s", given);
@@ -252,8 +249,7 @@ static calx_status *prepare(host_launch *l)
   const char *connect = l->options->connect;
   // The shell would run the host's name as the command.
   if (connect != NULL && connect[strspn(connect, " \t\r\n")] == '\0') {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the command that connects to hosts is empty");
+    return cx_invalid("the command that connects to hosts is empty");
   }
   CALX_TRY(split_hosts(l));
   if (getcwd(l->folder, sizeof l->folder) == NULL) {

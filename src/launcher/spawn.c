@@ -28,20 +28,18 @@ static calx_status *read_hosts(cx_launcher_job *job)
   if (job->hosts < 0) job->hosts = 1;
   if (job->hosts == 1) job->host = job->host < 0 ? 0 : job->host;
   if (job->host < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_NNODES is %d, but CALX_NODE_RANK is not set: it is "
-                    "this host's number, from 0",
-                    job->hosts);
+    return cx_invalid(
+        "CALX_NNODES is %d, but CALX_NODE_RANK is not set: it is this host's "
+        "number, from 0",
+        job->hosts);
   }
   if (job->host < job->hosts) return NULL;
   if (cx_env_text("CALX_NNODES") == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_NODE_RANK is %d, but CALX_NNODES is not set",
-                    job->host);
+    return cx_invalid("CALX_NODE_RANK is %d, but CALX_NNODES is not set",
+                      job->host);
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "CALX_NODE_RANK is %d, but CALX_NNODES is %d", job->host,
-                  job->hosts);
+  return cx_invalid("CALX_NODE_RANK is %d, but CALX_NNODES is %d", job->host,
+                    job->hosts);
 }
 
 static calx_status *random_hex(char out[33])
@@ -69,10 +67,10 @@ static calx_status *choose_store(cx_launcher_job *job)
     return random_hex(job->token);
   }
   if (cx_env_text("MASTER_ADDR") == NULL && cx_env_text("CALX_STORE") == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_NNODES is %d, but MASTER_ADDR is not set: it is the "
-                    "address of host 0, on all of them",
-                    job->hosts);
+    return cx_invalid(
+        "CALX_NNODES is %d, but MASTER_ADDR is not set: it is the address of "
+        "host 0, on all of them",
+        job->hosts);
   }
   cx_world_info info = { .processes = job->hosts * job->processes,
                          .hosts = job->hosts };
@@ -81,9 +79,8 @@ static calx_status *choose_store(cx_launcher_job *job)
   snprintf(job->url, sizeof job->url, "%s", endpoint.url);
   const char *token = cx_env_text("CALX_TOKEN");
   if (token != NULL && strlen(token) >= sizeof job->token) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_TOKEN has %zu bytes, at most %zu are wanted",
-                    strlen(token), sizeof job->token - 1);
+    return cx_invalid("CALX_TOKEN has %zu bytes, at most %zu are wanted",
+                      strlen(token), sizeof job->token - 1);
   }
   snprintf(job->token, sizeof job->token, "%s", token != NULL ? token : "");
   if (job->host == 0) cx_world_endpoint_warn(job->url, job->hosts, token);
@@ -96,10 +93,10 @@ static calx_status *plan(const cx_launcher_options *o, cx_launcher_job *job)
   if (o->commands != NULL) return random_hex(job->token);
   CALX_TRY(read_hosts(job));
   if (o->max_restarts > 0 && job->hosts > 1) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%d restarts are asked for, but CALX_NNODES is %d: one "
-                    "host alone cannot start a job of several again",
-                    o->max_restarts, job->hosts);
+    return cx_invalid(
+        "%d restarts are asked for, but CALX_NNODES is %d: one host alone "
+        "cannot start a job of several again",
+        o->max_restarts, job->hosts);
   }
   CALX_TRY(random_hex(job->launch));
   return choose_store(job);
@@ -140,9 +137,8 @@ static int count_threads(void)
 static calx_status *check(const cx_launcher_options *o)
 {
   if (o->processes < 1 || o->processes > MAX_PROCESSES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%d processes are asked for, 1 to %d are wanted",
-                    o->processes, MAX_PROCESSES);
+    return cx_invalid("%d processes are asked for, 1 to %d are wanted",
+                      o->processes, MAX_PROCESSES);
   }
   // A forked copy would have locks that another thread holds.
   int threads = count_threads();

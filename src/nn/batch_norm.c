@@ -42,20 +42,17 @@ static calx_status *check(const char *call, int64_t features,
 {
   CALX_TRY(cx_options_check(call, o->size, sizeof *o));
   if (features <= 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: %lld features, a positive number is wanted", call,
-                    (long long)features);
+    return cx_invalid("%s: %lld features, a positive number is wanted", call,
+                      (long long)features);
   }
   if (!(o->eps >= 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: eps %g, a positive number is wanted", call, o->eps);
+    return cx_invalid("%s: eps %g, a positive number is wanted", call, o->eps);
   }
   if (o->dtype == CALX_DTYPE_DEFAULT || cx_dtype_is_float(o->dtype)) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: its type is to be %s, a floating one is wanted", call,
-                  calx_dtype_name(o->dtype));
+  return cx_invalid("%s: its type is to be %s, a floating one is wanted", call,
+                    calx_dtype_name(o->dtype));
 }
 
 // In the order of PyTorch's state dict.

@@ -31,32 +31,29 @@ static calx_status *check(int64_t in, int64_t out, int64_t kernel,
 {
   CALX_TRY(cx_options_check("conv2d", o->size, sizeof *o));
   if (in <= 0 || out <= 0 || kernel <= 0 || o->kernel_width < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "conv2d: %lld channels to %lld with a kernel of %lld and "
-                    ".kernel_width %lld: positive numbers are wanted",
-                    (long long)in, (long long)out, (long long)kernel,
-                    (long long)o->kernel_width);
+    return cx_invalid(
+        "conv2d: %lld channels to %lld with a kernel of %lld and .kernel_width "
+        "%lld: positive numbers are wanted",
+        (long long)in, (long long)out, (long long)kernel,
+        (long long)o->kernel_width);
   }
   int64_t groups = o->groups != 0 ? o->groups : 1;
   if (groups < 0 || in % groups != 0 || out % groups != 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "conv2d: %lld groups divide %lld channels to %lld with a "
-                    "rest",
-                    (long long)groups, (long long)in, (long long)out);
+    return cx_invalid(
+        "conv2d: %lld groups divide %lld channels to %lld with a rest",
+        (long long)groups, (long long)in, (long long)out);
   }
   for (int i = 0; i < 2; i++) {
     if (o->stride[i] >= 0 && o->dilation[i] >= 0) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "conv2d: stride %lld and dilation %lld: positive numbers "
-                    "are wanted",
-                    (long long)o->stride[i], (long long)o->dilation[i]);
+    return cx_invalid(
+        "conv2d: stride %lld and dilation %lld: positive numbers are wanted",
+        (long long)o->stride[i], (long long)o->dilation[i]);
   }
   if (o->dtype == CALX_DTYPE_DEFAULT || cx_dtype_is_float(o->dtype)) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "conv2d: its type is to be %s, a floating one is wanted",
-                  calx_dtype_name(o->dtype));
+  return cx_invalid("conv2d: its type is to be %s, a floating one is wanted",
+                    calx_dtype_name(o->dtype));
 }
 
 // How the op is called: the layer's options but for its parameters.

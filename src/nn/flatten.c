@@ -20,10 +20,10 @@ static calx_status *check(const calx_nn_flatten_options *o, int64_t start)
       o->end_dim >= -CALX_MAX_RANK && o->end_dim < CALX_MAX_RANK) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "flatten: start_dim %lld and end_dim %lld, no tensor has "
-                  "more than %d dimensions",
-                  (long long)start, (long long)o->end_dim, CALX_MAX_RANK);
+  return cx_invalid(
+      "flatten: start_dim %lld and end_dim %lld, no tensor has more than %d "
+      "dimensions",
+      (long long)start, (long long)o->end_dim, CALX_MAX_RANK);
 }
 
 calx_module *calx_nn_flatten_with(calx_module *parent, const char *name,

@@ -28,17 +28,16 @@ static calx_status *check(int64_t in, int64_t out, const calx_linear_options *o)
 {
   CALX_TRY(cx_options_check("linear", o->size, sizeof *o));
   if (in < 0 || out < 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "linear: %lld inputs and %lld outputs are wanted, sizes "
-                    "are not negative",
-                    (long long)in, (long long)out);
+    return cx_invalid(
+        "linear: %lld inputs and %lld outputs are wanted, sizes are not "
+        "negative",
+        (long long)in, (long long)out);
   }
   if (o->dtype == CALX_DTYPE_DEFAULT || cx_dtype_is_float(o->dtype)) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "linear: its type is to be %s, a floating one is wanted",
-                  calx_dtype_name(o->dtype));
+  return cx_invalid("linear: its type is to be %s, a floating one is wanted",
+                    calx_dtype_name(o->dtype));
 }
 
 calx_module *calx_nn_linear_with(calx_module *parent, const char *name,

@@ -69,15 +69,14 @@ static bool is_used(const calx_module *m, const char *name)
 static calx_status *check_name(const calx_module *m, const char *name)
 {
   if (name == NULL || name[0] == '\0') {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "module: what is made in '%s' (%s) needs a name",
-                    cx_nn_module_path(m), m->kind);
+    return cx_invalid("module: what is made in '%s' (%s) needs a name",
+                      cx_nn_module_path(m), m->kind);
   }
   if (strchr(name, '.') != NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "module: the name '%s' in '%s' (%s) has a dot; dots join "
-                    "the names of modules",
-                    name, cx_nn_module_path(m), m->kind);
+    return cx_invalid(
+        "module: the name '%s' in '%s' (%s) has a dot; dots join the names of "
+        "modules",
+        name, cx_nn_module_path(m), m->kind);
   }
   if (is_used(m, name)) {
     return cx_error(CALX_ALREADY_EXISTS,
@@ -102,7 +101,7 @@ void cx_nn_module_fail(calx_module *m, calx_status *status)
 calx_status *calx_module_error(calx_module *m)
 {
   if (m == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "module_error: the module is NULL");
+    return cx_invalid("module_error: the module is NULL");
   }
   if (m->root == &nil) return cx_out_of_memory();
   return cx_status_copy(m->root->status);
@@ -121,10 +120,9 @@ calx_tensor *cx_nn_module_refuse(const calx_module *m, const calx_tensor *x,
     }
     cx_text_char(&made, ')');
   }
-  calx_status *status = cx_error(CALX_INVALID_ARGUMENT,
-                                 "forward: layer '%s' (%s) wants %s, got %s%s",
-                                 cx_nn_module_path(m), m->kind, wanted,
-                                 cx_graph_shape_str(s), cx_text_str(&made));
+  calx_status *status = cx_invalid(
+      "forward: layer '%s' (%s) wants %s, got %s%s", cx_nn_module_path(m),
+      m->kind, wanted, cx_graph_shape_str(s), cx_text_str(&made));
   cx_text_free(&made);
   return cx_lazy_tensor_poison(status);
 }
@@ -175,8 +173,7 @@ static bool adopt(calx_module *parent, calx_module *m, const char *name)
   calx_status *status = check_name(parent, name);
   if (status == NULL && parent->depth + 1 >= MAX_DEPTH) {
     status =
-        cx_error(CALX_INVALID_ARGUMENT,
-                 "module: '%s' would be more than %d deep", name, MAX_DEPTH);
+        cx_invalid("module: '%s' would be more than %d deep", name, MAX_DEPTH);
   }
   const char *path = status == NULL ? join(parent, name) : NULL;
   if (status == NULL && path == NULL) status = cx_out_of_memory();
@@ -248,14 +245,13 @@ static calx_status *check_init(calx_tensor *init, bool parameter)
 {
   const char *call = parameter ? "module_param" : "module_buffer";
   if (init == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: the value is NULL", call);
+    return cx_invalid("%s: the value is NULL", call);
   }
   CALX_TRY(cx_lazy_tensor_usable(init, call, 0));
   const cx_graph_shape *s = cx_lazy_tensor_shape(init);
   if (!parameter || cx_dtype_is_float(s->dtype)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: only floating types have gradients, the value is %s",
-                  call, cx_graph_shape_str(s));
+  return cx_invalid("%s: only floating types have gradients, the value is %s",
+                    call, cx_graph_shape_str(s));
 }
 
 // A new handle with init's value; poisoned where there is no memory.

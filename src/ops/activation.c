@@ -110,10 +110,9 @@ static calx_tensor *record(const cx_graph_op *op, calx_tensor *x, int dim)
     return cx_ops_no_dim(op->name, "dim", dim, s->rank, s);
   }
   if (!cx_dtype_is_float(s->dtype)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: %s is not floating; convert it with "
-                         "calx_to_dtype",
-                         op->name, cx_graph_shape_str(s));
+    return cx_ops_invalid(
+        "%s: %s is not floating; convert it with calx_to_dtype", op->name,
+        cx_graph_shape_str(s));
   }
   softmax_attrs a = { d };
   return cx_ops_record(op, &x, 1, &a);

@@ -151,11 +151,9 @@ static calx_tensor *along(const cx_graph_op *op, const char *name,
     if (!cx_ops_dim(dim, s->rank, &d)) {
       outs[0] = cx_ops_no_dim(name, "dim", dim, s->rank, s);
     } else if (s->rank != 0 && s->dims[d] == 0) {
-      outs[0] =
-          cx_ops_poison(CALX_INVALID_ARGUMENT,
-                        "%s: dim %u of %s has size 0: there is no element "
-                        "to choose from",
-                        name, d, cx_graph_shape_str(s));
+      outs[0] = cx_ops_invalid(
+          "%s: dim %u of %s has size 0: there is no element to choose from",
+          name, d, cx_graph_shape_str(s));
     } else {
       arg_attrs a = { d, keepdim };
       cx_lazy_call call = {
@@ -182,10 +180,9 @@ calx_tensor *calx_min_dim(calx_tensor *x, int dim, bool keepdim,
 
 static calx_tensor *no_elements(const char *name, const calx_tensor *x)
 {
-  return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                       "%s: %s has no element to choose from; name a dim whose "
-                       "size is not 0",
-                       name, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+  return cx_ops_invalid(
+      "%s: %s has no element to choose from; name a dim whose size is not 0",
+      name, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
 }
 
 static calx_tensor *flat(calx_tensor *x)

@@ -22,9 +22,9 @@ void calx_assign(calx_tensor *tensor, calx_tensor *value)
   calx_tensor *in[2] = { tensor, value }, *bad;
   if (cx_ops_unfit("assign", in, 2, &bad)) return;
   if (cx_lazy_grad_mode() && is_trained_leaf(tensor)) {
-    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
-                               "assign: the tensor is a leaf that requires a "
-                               "gradient; assign in a no-grad region"));
+    cx_lazy_scope_pin(cx_invalid(
+        "assign: the tensor is a leaf that requires a gradient; assign in a "
+        "no-grad region"));
     return;
   }
   const cx_graph_shape *s = cx_lazy_tensor_shape(tensor);
@@ -38,20 +38,19 @@ void calx_assign(calx_tensor *tensor, calx_tensor *value)
               : calx_to_dtype(value, s->dtype);
   if (cx_lazy_tensor_poisoned(value)) return;
   if (!broadcasts(cx_lazy_tensor_shape(value), s)) {
-    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
-                               "assign: the value %s does not broadcast to the "
-                               "tensor's %s; the tensor keeps its sizes",
-                               cx_graph_shape_str(cx_lazy_tensor_shape(value)),
-                               cx_graph_shape_str(s)));
+    cx_lazy_scope_pin(cx_invalid(
+        "assign: the value %s does not broadcast to the tensor's %s; the "
+        "tensor keeps its sizes",
+        cx_graph_shape_str(cx_lazy_tensor_shape(value)),
+        cx_graph_shape_str(s)));
     return;
   }
   value = calx_expand(value, cx_ops_dims_of(s));
   if (cx_lazy_tensor_poisoned(value)) return;
   if (calx_tensor_device(value) != calx_tensor_device(tensor)) {
-    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
-                               "assign: the value is on %s, the tensor on %s",
-                               calx_device_name(calx_tensor_device(value)),
-                               calx_device_name(calx_tensor_device(tensor))));
+    cx_lazy_scope_pin(cx_invalid("assign: the value is on %s, the tensor on %s",
+                                 calx_device_name(calx_tensor_device(value)),
+                                 calx_device_name(calx_tensor_device(tensor))));
     return;
   }
   // A gradient reaches a leaf only through an op that has the leaf as operand.

@@ -263,9 +263,9 @@ calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
   if (cx_ops_unfit("sub", in, 2, &bad)) return bad;
   if (cx_lazy_tensor_shape(x)->dtype == CALX_BOOL &&
       cx_lazy_tensor_shape(y)->dtype == CALX_BOOL) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "sub: two bool operands have no difference; use "
-                         "calx_ne for exclusive or");
+    return cx_ops_invalid(
+        "sub: two bool operands have no difference; use calx_ne for exclusive "
+        "or");
   }
   return pair(&cx_ops_sub, x, y);
 }
@@ -282,11 +282,10 @@ calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
   pow_attrs a = { 0, 0 };
   double c;
   if (cx_ops_weak_number(y, false, &c) && c < 0 && is_whole(x) && is_whole(y)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "pow: integers to negative integer powers are not "
-                         "allowed: %s to the power %g; convert it with "
-                         "calx_to_dtype(x, CALX_F32)",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(x)), c);
+    return cx_ops_invalid(
+        "pow: integers to negative integer powers are not allowed: %s to the "
+        "power %g; convert it with calx_to_dtype(x, CALX_F32)",
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)), c);
   }
   if (cx_ops_weak_number(y, false, &c) && c * 2 == floor(c * 2) &&
       fabs(c) < 1e6) {
@@ -307,10 +306,10 @@ calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x, calx_tensor *y)
   calx_tensor *in[3] = { condition, x, y }, *bad;
   if (cx_ops_unfit("where", in, 3, &bad)) return bad;
   if (cx_lazy_tensor_shape(condition)->dtype != CALX_BOOL) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "where: the condition is %s, bool is wanted; convert "
-                         "it with calx_to_dtype(condition, CALX_BOOL)",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(condition)));
+    return cx_ops_invalid(
+        "where: the condition is %s, bool is wanted; convert it with "
+        "calx_to_dtype(condition, CALX_BOOL)",
+        cx_graph_shape_str(cx_lazy_tensor_shape(condition)));
   }
   calx_dtype dtype = cx_ops_promote(in + 1, 2);
   calx_status *status = cx_ops_check_weak("where", x, dtype);

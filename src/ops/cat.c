@@ -81,14 +81,12 @@ static bool good_list(const char *op, calx_tensor *const *tensors, size_t count,
                       calx_tensor **out)
 {
   if (count == 0 || count > CX_OPS_CAT_MOST) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: %zu tensors, 1 to %d are possible", op, count,
-                         CX_OPS_CAT_MOST);
+    *out = cx_ops_invalid("%s: %zu tensors, 1 to %d are possible", op, count,
+                          CX_OPS_CAT_MOST);
     return false;
   }
   if (tensors == NULL) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: the list of %zu tensors is NULL", op, count);
+    *out = cx_ops_invalid("%s: the list of %zu tensors is NULL", op, count);
     return false;
   }
   return !cx_ops_unfit(op, tensors, (uint32_t)count, out);
@@ -105,10 +103,9 @@ calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
     if (is_skipped(s)) s = cx_lazy_tensor_shape(tensors[i]);
   }
   if (s->rank == 0) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "cat: %s is a scalar, without a dim to join along; "
-                         "use calx_stack",
-                         cx_graph_shape_str(s));
+    return cx_ops_invalid(
+        "cat: %s is a scalar, without a dim to join along; use calx_stack",
+        cx_graph_shape_str(s));
   }
   if (!cx_ops_dim(dim, s->rank, &d)) {
     return cx_ops_no_dim("cat", "dim", dim, s->rank, s);
@@ -132,10 +129,9 @@ calx_tensor *calx_stack(calx_tensor *const *tensors, size_t count, int dim)
     cx_graph_shape like = *other;
     like.dtype = s->dtype;
     if (!cx_graph_shape_equal(&like, s)) {
-      return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                           "stack: operand %zu is %s, operand 0 %s; all must "
-                           "have the same sizes",
-                           i, cx_graph_shape_str(other), cx_graph_shape_str(s));
+      return cx_ops_invalid(
+          "stack: operand %zu is %s, operand 0 %s; all must have the same sizes",
+          i, cx_graph_shape_str(other), cx_graph_shape_str(s));
     }
     in[i] = calx_unsqueeze(tensors[i], dim);
   }

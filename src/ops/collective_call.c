@@ -18,13 +18,12 @@ static calx_status *mark(const char *where, const char *what, int64_t rank,
                          bool *seen, uint32_t world)
 {
   if (rank < 0 || rank >= (int64_t)world) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: rank %lld is none of the world's %u", where,
-                    (long long)rank, world);
+    return cx_invalid("%s: rank %lld is none of the world's %u", where,
+                      (long long)rank, world);
   }
   if (seen[rank]) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: rank %lld is %s twice", where,
-                    (long long)rank, what);
+    return cx_invalid("%s: rank %lld is %s twice", where, (long long)rank,
+                      what);
   }
   seen[rank] = true;
   return NULL;
@@ -44,8 +43,7 @@ static calx_status *check_ids(const char *op, const int64_t *ids, size_t n,
   }
   for (uint32_t r = 0; status == NULL && r < world; r++) {
     if (seen[r]) continue;
-    status = cx_error(CALX_INVALID_ARGUMENT, "%s: groups: rank %u is in none",
-                      op, r);
+    status = cx_invalid("%s: groups: rank %u is in none", op, r);
   }
   cx_free(seen);
   return status;
@@ -56,12 +54,12 @@ static calx_status *check_groups(const char *op, const calx_groups *g,
 {
   size_t n = g->groups == 0 ? 1 : g->groups;
   if (g->count != 0 && g->ids == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: groups: the ids are NULL", op);
+    return cx_invalid("%s: groups: the ids are NULL", op);
   }
   if (g->count % n != 0 || (g->count == 0 && n != 1)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: groups: %zu ids do not make %zu groups of equal size",
-                    op, g->count, n);
+    return cx_invalid(
+        "%s: groups: %zu ids do not make %zu groups of equal size", op,
+        g->count, n);
   }
   return g->count == 0 ? NULL : check_ids(op, g->ids, g->count, world);
 }
@@ -110,9 +108,8 @@ static calx_status *check_options(const char *op,
                                   const calx_collective_options *o)
 {
   if (o->size <= sizeof *o) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: the options have %zu bytes, this library knows %zu", op,
-                  o->size, sizeof *o);
+  return cx_invalid("%s: the options have %zu bytes, this library knows %zu",
+                    op, o->size, sizeof *o);
 }
 
 static calx_status *check_scale(const char *op, double scale, calx_dtype dtype)
@@ -122,8 +119,8 @@ static calx_status *check_scale(const char *op, double scale, calx_dtype dtype)
               (cx_dtype_is_int(dtype) && fabs(scale) < 0x1p62 &&
                scale == nearbyint(scale));
   if (fits) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s is not scaled by %g", op,
-                  calx_dtype_name(dtype), scale);
+  return cx_invalid("%s: %s is not scaled by %g", op, calx_dtype_name(dtype),
+                    scale);
 }
 
 // Checks what all collectives share and makes their attributes. NULL: it
@@ -211,14 +208,13 @@ static calx_status *check_type(const char *op, calx_reduce_type type,
                                calx_dtype dtype)
 {
   if ((unsigned)type > CALX_REDUCE_OR) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: %d is no type of reduction", op,
-                    (int)type);
+    return cx_invalid("%s: %d is no type of reduction", op, (int)type);
   }
   bool logical = type == CALX_REDUCE_AND || type == CALX_REDUCE_OR;
   if (logical ? !cx_dtype_is_float(dtype) : dtype != CALX_BOOL) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s of %s: it combines %s", op,
-                  type_name(type), calx_dtype_name(dtype),
-                  logical ? "bool and integers" : "numbers");
+  return cx_invalid("%s: %s of %s: it combines %s", op, type_name(type),
+                    calx_dtype_name(dtype),
+                    logical ? "bool and integers" : "numbers");
 }
 
 // Multiplies by a number of the user's. It is a slot, so it is not part of the
@@ -300,8 +296,7 @@ static void replace(const char *op, calx_tensor *const *tensors, size_t n,
   if (n == 0) return;
   calx_tensor *bad;
   if (tensors == NULL) {
-    cx_lazy_scope_pin(
-        cx_error(CALX_INVALID_ARGUMENT, "%s: the tensors are NULL", op));
+    cx_lazy_scope_pin(cx_invalid("%s: the tensors are NULL", op));
     return;
   }
   if (cx_ops_unfit(op, tensors, (uint32_t)n, &bad)) return;
@@ -341,15 +336,13 @@ static calx_tensor *broadcast_bucket(void *user, calx_tensor *x)
   cx_ops_coll_attrs *a = begin("collective_broadcast", x, c->options, &bad);
   if (a == NULL) return bad;
   if (c->root < 0 || c->root >= (int64_t)a->members) {
-    bad = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                        "collective_broadcast: root %lld is no index in a "
-                        "group of %u",
-                        (long long)c->root, a->members);
+    bad = cx_ops_invalid(
+        "collective_broadcast: root %lld is no index in a group of %u",
+        (long long)c->root, a->members);
     return refuse(a, bad);
   }
   if (scale_of(c->options) != 0) {
-    bad = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                        "collective_broadcast: nothing is scaled");
+    bad = cx_ops_invalid("collective_broadcast: nothing is scaled");
     return refuse(a, bad);
   }
   a->root = (uint32_t)c->root;
@@ -442,8 +435,7 @@ calx_tensor *calx_collective_permute(calx_tensor *x, const int64_t *pairs,
   calx_status *status =
       find_world("collective_permute", calx_tensor_device(x), &world);
   if (status == NULL && n_pairs != 0 && pairs == NULL) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "collective_permute: the pairs are NULL");
+    status = cx_invalid("collective_permute: the pairs are NULL");
   }
   if (status == NULL) status = check_ends(pairs, n_pairs, 0, world);
   if (status == NULL) status = check_ends(pairs, n_pairs, 1, world);

@@ -43,32 +43,45 @@ calx_status *cx_ops_error(const cx_graph_node *node, const char *format, ...)
   va_end(args);
   cx_text text = { 0 };
   describe_operands(node, &text);
-  calx_status *status =
-      cx_error(CALX_INVALID_ARGUMENT, "%s: %s%s%s%s", node->op->name,
-               node->module != NULL ? node->module : "",
-               node->module != NULL ? ": " : "", what, cx_text_str(&text));
+  calx_status *status = cx_invalid(
+      "%s: %s%s%s%s", node->op->name, node->module != NULL ? node->module : "",
+      node->module != NULL ? ": " : "", what, cx_text_str(&text));
   cx_text_free(&text);
   return status;
 }
 
-calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
+static calx_tensor *poison_v(calx_code code, const char *format, va_list args)
 {
   char what[512];
+  vsnprintf(what, sizeof what, format, args);
+  return cx_lazy_tensor_poison(cx_error(code, "%s", what));
+}
+
+calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
+{
   va_list args;
   va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
+  calx_tensor *t = poison_v(code, format, args);
   va_end(args);
-  return cx_lazy_tensor_poison(cx_error(code, "%s", what));
+  return t;
+}
+
+calx_tensor *cx_ops_invalid(const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  calx_tensor *t = poison_v(CALX_INVALID_ARGUMENT, format, args);
+  va_end(args);
+  return t;
 }
 
 bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
                   calx_tensor **out)
 {
   for (uint32_t i = 0; i < n; i++) {
-    calx_status *status =
-        in[i] == NULL
-            ? cx_error(CALX_INVALID_ARGUMENT, "%s: operand %u is NULL", op, i)
-            : cx_lazy_tensor_usable(in[i], op, i);
+    calx_status *status = in[i] == NULL
+                              ? cx_invalid("%s: operand %u is NULL", op, i)
+                              : cx_lazy_tensor_usable(in[i], op, i);
     if (status == NULL) continue;
     *out = cx_lazy_tensor_poison(status);
     return true;

@@ -301,11 +301,9 @@ static calx_tensor *add_bias(calx_tensor *y, calx_tensor *bias)
 {
   const cx_graph_shape *b = cx_lazy_tensor_shape(bias);
   if (b->rank != 1 || b->dims[0] != cx_lazy_tensor_shape(y)->dims[1]) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "conv2d: the bias is %s, one number for each of %lld "
-                         "filters is wanted",
-                         cx_graph_shape_str(b),
-                         (long long)cx_lazy_tensor_shape(y)->dims[1]);
+    return cx_ops_invalid(
+        "conv2d: the bias is %s, one number for each of %lld filters is wanted",
+        cx_graph_shape_str(b), (long long)cx_lazy_tensor_shape(y)->dims[1]);
   }
   int64_t dims[4] = { 1, b->dims[0], 1, 1 };
   return calx_add_with(y, calx_reshape(bias, calx_dims_of(dims, 4)), NULL);
@@ -326,17 +324,16 @@ calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,
         cx_graph_shape_str(sx), cx_graph_shape_str(sw));
   }
   if ((sx->rank != 4 && sx->rank != 3) || sw->rank != 4) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "conv2d: images (N,C,H,W) or (C,H,W) and filters "
-                         "(O,C,KH,KW) are wanted, got %s and %s",
-                         cx_graph_shape_str(sx), cx_graph_shape_str(sw));
+    return cx_ops_invalid(
+        "conv2d: images (N,C,H,W) or (C,H,W) and filters (O,C,KH,KW) are "
+        "wanted, got %s and %s",
+        cx_graph_shape_str(sx), cx_graph_shape_str(sw));
   }
   conv_attrs a;
   cx_text why = { 0 };
   if (!read_options(o, sw, &a, &why)) {
-    bad = cx_ops_poison(CALX_INVALID_ARGUMENT, "conv2d: %s; got %s and %s",
-                        cx_text_str(&why), cx_graph_shape_str(sx),
-                        cx_graph_shape_str(sw));
+    bad = cx_ops_invalid("conv2d: %s; got %s and %s", cx_text_str(&why),
+                         cx_graph_shape_str(sx), cx_graph_shape_str(sw));
     cx_text_free(&why);
     return bad;
   }

@@ -153,10 +153,9 @@ calx_status *cx_ops_check_number(const char *op, double number,
   double end = ldexp(1, positive ? bits : bits - 1);
   double whole = trunc(number);
   if (whole < end && (positive ? whole > -end : whole >= -end)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: %.17g has no value in %s, which holds %.17g to %.17g",
-                  op, number, calx_dtype_name(dtype), positive ? 0.0 : -end,
-                  end - 1);
+  return cx_invalid("%s: %.17g has no value in %s, which holds %.17g to %.17g",
+                    op, number, calx_dtype_name(dtype), positive ? 0.0 : -end,
+                    end - 1);
 }
 
 calx_status *cx_ops_check_weak(const char *op, const calx_tensor *t,
@@ -209,19 +208,16 @@ bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
     return false;
   }
   if (!cx_dtype_valid(dtype)) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT, "%s: %d is no element type", op,
-                         (int)dtype);
+    *out = cx_ops_invalid("%s: %d is no element type", op, (int)dtype);
   } else if (dims.count > CALX_MAX_RANK) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: rank %zu, at most %d are possible", op,
-                         dims.count, CALX_MAX_RANK);
+    *out = cx_ops_invalid("%s: rank %zu, at most %d are possible", op,
+                          dims.count, CALX_MAX_RANK);
   } else if (!cx_dims_bytes(dtype, dims.values, dims.count, &elements,
                             &bytes)) {
     cx_graph_shape s = { .dtype = dtype, .rank = (uint32_t)dims.count };
     memcpy(s.dims, dims.values, dims.count * sizeof *s.dims);
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: %s has a negative size or is too large", op,
-                         cx_graph_shape_str(&s));
+    *out = cx_ops_invalid("%s: %s has a negative size or is too large", op,
+                          cx_graph_shape_str(&s));
   } else {
     return true;
   }
@@ -232,10 +228,10 @@ static calx_tensor *finish(calx_tensor *t, const calx_create_options *o)
 {
   if (o == NULL || !o->requires_grad || cx_lazy_tensor_poisoned(t)) return t;
   if (!cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "requires_grad: only floating types have gradients, "
-                         "not %s; give a floating .dtype",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(t)));
+    return cx_ops_invalid(
+        "requires_grad: only floating types have gradients, not %s; give a "
+        "floating .dtype",
+        cx_graph_shape_str(cx_lazy_tensor_shape(t)));
   }
   cx_lazy_tensor_set_requires_grad(t, true);
   return t;

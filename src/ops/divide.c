@@ -120,10 +120,10 @@ calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
   if (cx_ops_unfit("div", in, 2, &bad)) return bad;
   if (!cx_ops_options_fit("div", o->size, sizeof *o, &bad)) return bad;
   if (o->rounding != CALX_ROUND_TRUNC && o->rounding != CALX_ROUND_FLOOR) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "div: rounding %d is none of CALX_ROUND_NONE, "
-                         "CALX_ROUND_TRUNC, CALX_ROUND_FLOOR",
-                         (int)o->rounding);
+    return cx_ops_invalid(
+        "div: rounding %d is none of CALX_ROUND_NONE, CALX_ROUND_TRUNC, "
+        "CALX_ROUND_FLOOR",
+        (int)o->rounding);
   }
   const divide_attrs a = { (uint32_t)o->rounding };
   calx_tensor *promoted[2] = { x, y };
@@ -131,11 +131,10 @@ calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
   double divisor;
   if (!cx_dtype_is_float(type) && cx_ops_weak_number(y, false, &divisor) &&
       divisor == 0) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "div: %s divided by the integer 0, rounded to "
-                         "integers, has no value; convert it with "
-                         "calx_to_dtype(x, CALX_F32) for infinity",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+    return cx_ops_invalid(
+        "div: %s divided by the integer 0, rounded to integers, has no value; "
+        "convert it with calx_to_dtype(x, CALX_F32) for infinity",
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)));
   }
   const bool half = type == CALX_BF16 || type == CALX_F16;
   if (!half || o->rounding != CALX_ROUND_FLOOR) {

@@ -147,9 +147,8 @@ static int64_t clamp_index(int64_t i, int64_t n)
 
 static calx_tensor *no_dims(const char *op, const cx_graph_shape *s)
 {
-  return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                       "%s: %s is a scalar, without dims", op,
-                       cx_graph_shape_str(s));
+  return cx_ops_invalid("%s: %s is a scalar, without dims", op,
+                        cx_graph_shape_str(s));
 }
 
 calx_tensor *calx_slice(calx_tensor *x, int dim, int64_t start, int64_t end,
@@ -164,9 +163,8 @@ calx_tensor *calx_slice(calx_tensor *x, int dim, int64_t start, int64_t end,
     return cx_ops_no_dim("slice", "dim", dim, s->rank, s);
   }
   if (step < 1) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "slice: step %lld for %s, at least 1 is wanted",
-                         (long long)step, cx_graph_shape_str(s));
+    return cx_ops_invalid("slice: step %lld for %s, at least 1 is wanted",
+                          (long long)step, cx_graph_shape_str(s));
   }
   int64_t n = s->dims[d];
   start = clamp_index(start, n);

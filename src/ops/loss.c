@@ -103,9 +103,9 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
              (long long)c->n);
   }
   if (why[0] == '\0') return true;
-  *out = cx_ops_poison(CALX_INVALID_ARGUMENT, "%s: %s; got %s and %s", c->op,
-                       why, cx_graph_shape_str(x),
-                       cx_graph_shape_str(cx_lazy_tensor_shape(c->target)));
+  *out =
+      cx_ops_invalid("%s: %s; got %s and %s", c->op, why, cx_graph_shape_str(x),
+                     cx_graph_shape_str(cx_lazy_tensor_shape(c->target)));
   return false;
 }
 
@@ -141,19 +141,18 @@ static bool locate(classes *c, calx_tensor **out)
 {
   const cx_graph_shape *t = cx_lazy_tensor_shape(c->target);
   if (!cx_dtype_is_int(t->dtype)) {
-    *out =
-        cx_ops_poison(CALX_INVALID_ARGUMENT,
-                      "%s: a target of class numbers is i64, got %s; convert "
-                      "it with calx_to_dtype(target, CALX_I64)",
-                      c->op, cx_graph_shape_str(t));
+    *out = cx_ops_invalid(
+        "%s: a target of class numbers is i64, got %s; convert it with "
+        "calx_to_dtype(target, CALX_I64)",
+        c->op, cx_graph_shape_str(t));
     return false;
   }
   if (bad_shape(c)) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: an i64 target of class numbers (N,…) for "
-                         "(N,C,…), or () for (C), is wanted; got %s for %s",
-                         c->op, cx_graph_shape_str(t),
-                         cx_graph_shape_str(cx_lazy_tensor_shape(c->x)));
+    *out = cx_ops_invalid(
+        "%s: an i64 target of class numbers (N,…) for (N,C,…), or () for (C), "
+        "is wanted; got %s for %s",
+        c->op, cx_graph_shape_str(t),
+        cx_graph_shape_str(cx_lazy_tensor_shape(c->x)));
     return false;
   }
   if (!check_indices(c)) {
@@ -254,16 +253,14 @@ calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
   cx_graph_shape as_x = *t;
   as_x.dtype = s->dtype;
   if (probabilities && !cx_graph_shape_equal(&as_x, s)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "cross_entropy: a floating target holds probabilities "
-                         "in the shape of %s, got %s; class numbers are i64 "
-                         "(calx_to_dtype(target, CALX_I64))",
-                         cx_graph_shape_str(s), cx_graph_shape_str(t));
+    return cx_ops_invalid(
+        "cross_entropy: a floating target holds probabilities in the shape of "
+        "%s, got %s; class numbers are i64 (calx_to_dtype(target, CALX_I64))",
+        cx_graph_shape_str(s), cx_graph_shape_str(t));
   }
   if (s->rank == 0) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "cross_entropy: (N,C,…) or (C) is wanted, got %s",
-                         cx_graph_shape_str(s));
+    return cx_ops_invalid("cross_entropy: (N,C,…) or (C) is wanted, got %s",
+                          cx_graph_shape_str(s));
   }
   if (!probabilities && !locate(&c, &bad)) return bad;
   calx_tensor *log_p = calx_log_softmax(x, (int)c.dim);

@@ -93,10 +93,10 @@ static bool same_type(const char *op, calx_tensor *x, calx_tensor *y,
   const cx_graph_shape *a = cx_lazy_tensor_shape(x),
                        *b = cx_lazy_tensor_shape(y);
   if (a->dtype == b->dtype && a->dtype != CALX_BOOL) return true;
-  *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                       "%s: the element types of %s and %s must be equal "
-                       "numbers; convert one with calx_to_dtype",
-                       op, cx_graph_shape_str(a), cx_graph_shape_str(b));
+  *out = cx_ops_invalid(
+      "%s: the element types of %s and %s must be equal numbers; convert one "
+      "with calx_to_dtype",
+      op, cx_graph_shape_str(a), cx_graph_shape_str(b));
   return false;
 }
 
@@ -142,11 +142,10 @@ static calx_tensor *stacked(calx_tensor *x, calx_tensor *y)
     return cx_lazy_tensor_poisoned(r) ? r : cx_ops_reshape_to(r, &out);
   }
   if (!join_batch(&a, &b)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "matmul: the leading dimensions of %s and %s do not "
-                         "broadcast",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(x)),
-                         cx_graph_shape_str(cx_lazy_tensor_shape(y)));
+    return cx_ops_invalid(
+        "matmul: the leading dimensions of %s and %s do not broadcast",
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)),
+        cx_graph_shape_str(cx_lazy_tensor_shape(y)));
   }
   return product(calx_expand(x, cx_ops_dims_of(&a)), false,
                  calx_expand(y, cx_ops_dims_of(&b)), false);
@@ -161,10 +160,9 @@ calx_tensor *calx_matmul(calx_tensor *x, calx_tensor *y)
   uint32_t rx = cx_lazy_tensor_shape(x)->rank,
            ry = cx_lazy_tensor_shape(y)->rank;
   if (rx == 0 || ry == 0) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "matmul: %s and %s, rank 1 or more is wanted",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(x)),
-                         cx_graph_shape_str(cx_lazy_tensor_shape(y)));
+    return cx_ops_invalid("matmul: %s and %s, rank 1 or more is wanted",
+                          cx_graph_shape_str(cx_lazy_tensor_shape(x)),
+                          cx_graph_shape_str(cx_lazy_tensor_shape(y)));
   }
   if (rx == 1) x = calx_unsqueeze(x, 0);
   if (ry == 1) y = calx_unsqueeze(y, 1);
@@ -183,10 +181,9 @@ calx_tensor *calx_mm(calx_tensor *x, calx_tensor *y)
   const cx_graph_shape *a = cx_lazy_tensor_shape(x),
                        *b = cx_lazy_tensor_shape(y);
   if (a->rank != 2 || b->rank != 2) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "mm: %s and %s, two matrices are wanted; calx_matmul "
-                         "takes other ranks",
-                         cx_graph_shape_str(a), cx_graph_shape_str(b));
+    return cx_ops_invalid(
+        "mm: %s and %s, two matrices are wanted; calx_matmul takes other ranks",
+        cx_graph_shape_str(a), cx_graph_shape_str(b));
   }
   if (a->dims[1] != b->dims[0]) {
     return cx_ops_poison(
@@ -217,9 +214,8 @@ calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight, calx_tensor *bias)
   cx_graph_shape s = *cx_lazy_tensor_shape(x);
   const cx_graph_shape *w = cx_lazy_tensor_shape(weight);
   if (w->rank != 2) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "linear: a weight (out, in) is wanted, got %s",
-                         cx_graph_shape_str(w));
+    return cx_ops_invalid("linear: a weight (out, in) is wanted, got %s",
+                          cx_graph_shape_str(w));
   }
   if (s.rank == 0 || s.dims[s.rank - 1] != w->dims[1]) {
     return cx_ops_poison(
@@ -227,11 +223,11 @@ calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight, calx_tensor *bias)
         cx_graph_shape_str(w), (long long)w->dims[1], cx_graph_shape_str(&s));
   }
   if (bias != NULL && !fits_bias(cx_lazy_tensor_shape(bias), w)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "linear: the bias is %s, one number for each of the "
-                         "%lld rows of the weight %s is wanted",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(bias)),
-                         (long long)w->dims[0], cx_graph_shape_str(w));
+    return cx_ops_invalid(
+        "linear: the bias is %s, one number for each of the %lld rows of the "
+        "weight %s is wanted",
+        cx_graph_shape_str(cx_lazy_tensor_shape(bias)), (long long)w->dims[0],
+        cx_graph_shape_str(w));
   }
   calx_tensor *r = product(as_matrix(x), false, weight, true);
   if (bias != NULL) r = calx_add_with(r, bias, NULL);

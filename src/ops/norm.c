@@ -169,10 +169,9 @@ static calx_tensor *train(calx_tensor *x, const calx_batch_norm_options *o)
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   int64_t n = cx_graph_shape_numel(s) / (s->dims[1] != 0 ? s->dims[1] : 1);
   if (n == 1) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "batch_norm: training wants more than one value a "
-                         "channel, got %s",
-                         cx_graph_shape_str(s));
+    return cx_ops_invalid(
+        "batch_norm: training wants more than one value a channel, got %s",
+        cx_graph_shape_str(s));
   }
   norm_attrs a = { eps_of(o) };
   calx_tensor *outs[3];
@@ -216,16 +215,14 @@ static bool check(calx_tensor *x, const calx_batch_norm_options *o,
   if (cx_ops_unfit("batch_norm", &x, 1, out)) return false;
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   if (!cx_dtype_is_float(s->dtype)) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "batch_norm: %s is not floating; convert it with "
-                         "calx_to_dtype",
-                         cx_graph_shape_str(s));
+    *out = cx_ops_invalid(
+        "batch_norm: %s is not floating; convert it with calx_to_dtype",
+        cx_graph_shape_str(s));
     return false;
   }
   if (s->rank < 2) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "batch_norm: (N,C,…) is wanted, got %s",
-                         cx_graph_shape_str(s));
+    *out = cx_ops_invalid("batch_norm: (N,C,…) is wanted, got %s",
+                          cx_graph_shape_str(s));
     return false;
   }
   for (int i = 0; i < 4; i++) {
@@ -235,20 +232,18 @@ static bool check(calx_tensor *x, const calx_batch_norm_options *o,
     if (g->rank == 1 && g->dims[0] == s->dims[1]) continue;
     static const char *const names[] = { "weight", "bias", "running_mean",
                                          "running_var" };
-    *out =
-        cx_ops_poison(CALX_INVALID_ARGUMENT,
-                      "batch_norm: %s is %s, one number for each of the %lld "
-                      "channels of %s is wanted",
-                      names[i], cx_graph_shape_str(g), (long long)s->dims[1],
-                      cx_graph_shape_str(s));
+    *out = cx_ops_invalid(
+        "batch_norm: %s is %s, one number for each of the %lld channels of %s "
+        "is wanted",
+        names[i], cx_graph_shape_str(g), (long long)s->dims[1],
+        cx_graph_shape_str(s));
     return false;
   }
   if (o->training || (o->running_mean != NULL && o->running_var != NULL)) {
     return true;
   }
-  *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                       "batch_norm: running_mean and running_var are needed "
-                       "unless training");
+  *out = cx_ops_invalid(
+      "batch_norm: running_mean and running_var are needed unless training");
   return false;
 }
 

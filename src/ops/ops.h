@@ -37,6 +37,8 @@ CX_COLD calx_status *cx_ops_error(const cx_graph_node *node, const char *format,
 // A tensor with such an error, for a check that comes before the node.
 CX_COLD calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
     CALX_PRINTF(2, 3);
+// The same of an INVALID_ARGUMENT.
+CX_COLD calx_tensor *cx_ops_invalid(const char *format, ...) CALX_PRINTF(1, 2);
 // Whether an operand cannot be used: it is NULL, on the host, failed or
 // expired. Then the public function returns *out.
 bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,

@@ -402,16 +402,15 @@ calx_tensor *calx_max_pool2d_with(calx_tensor *x, int64_t kernel_size,
   if (cx_ops_unfit("max_pool2d", &x, 1, &bad)) return bad;
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   if ((s->rank != 4 && s->rank != 3) || s->dtype == CALX_BOOL) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "max_pool2d: images (N,C,H,W) or (C,H,W) are wanted, "
-                         "got %s",
-                         cx_graph_shape_str(s));
+    return cx_ops_invalid(
+        "max_pool2d: images (N,C,H,W) or (C,H,W) are wanted, got %s",
+        cx_graph_shape_str(s));
   }
   pool_attrs a;
   cx_text why = { 0 };
   if (!read_options(o, kernel_size, s, &a, &why)) {
-    bad = cx_ops_poison(CALX_INVALID_ARGUMENT, "max_pool2d: %s; got %s",
-                        cx_text_str(&why), cx_graph_shape_str(s));
+    bad = cx_ops_invalid("max_pool2d: %s; got %s", cx_text_str(&why),
+                         cx_graph_shape_str(s));
     cx_text_free(&why);
     return bad;
   }

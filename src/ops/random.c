@@ -154,10 +154,10 @@ static calx_tensor *draw(const cx_graph_op *op, calx_dims dims,
       o != NULL && o->dtype != CALX_DTYPE_DEFAULT ? o->dtype : CALX_F32;
   if (!cx_ops_good_shape(op->name, dims, dtype, o, &bad)) return bad;
   if (!cx_dtype_is_float(dtype)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: %s is not floating; give a floating .dtype and "
-                         "convert the result with calx_to_dtype",
-                         op->name, calx_dtype_name(dtype));
+    return cx_ops_invalid(
+        "%s: %s is not floating; give a floating .dtype and convert the result "
+        "with calx_to_dtype",
+        op->name, calx_dtype_name(dtype));
   }
   random_attrs a;
   memset(&a, 0, sizeof a);

@@ -194,10 +194,9 @@ static bool read_options(const cx_graph_op *op, const calx_tensor *x,
   if (o->dims.count == 0) a->dims = (UINT32_C(1) << rank) - 1;
   // PyTorch takes a dimension of a scalar, too.
   if (o->dims.count > (rank == 0 ? 1 : rank)) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: %zu dimensions are given, %s has %u", op->name,
-                         o->dims.count,
-                         cx_graph_shape_str(cx_lazy_tensor_shape(x)), rank);
+    *out = cx_ops_invalid("%s: %zu dimensions are given, %s has %u", op->name,
+                          o->dims.count,
+                          cx_graph_shape_str(cx_lazy_tensor_shape(x)), rank);
     return false;
   }
   for (size_t i = 0; i < o->dims.count; i++) {
@@ -208,10 +207,9 @@ static bool read_options(const cx_graph_op *op, const calx_tensor *x,
       return false;
     }
     if (is_reduced(a, d)) {
-      *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                           "%s: dim %lld of %s is given twice", op->name,
-                           (long long)o->dims.values[i],
-                           cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+      *out = cx_ops_invalid("%s: dim %lld of %s is given twice", op->name,
+                            (long long)o->dims.values[i],
+                            cx_graph_shape_str(cx_lazy_tensor_shape(x)));
       return false;
     }
     a->dims |= UINT32_C(1) << d;
@@ -245,10 +243,9 @@ calx_tensor *calx_mean_with(calx_tensor *x, const calx_reduce_options *o)
   calx_tensor *bad;
   if (cx_ops_unfit("mean", &x, 1, &bad)) return bad;
   if (!cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "mean: %s is not floating; convert it with "
-                         "calx_to_dtype",
-                         cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+    return cx_ops_invalid(
+        "mean: %s is not floating; convert it with calx_to_dtype",
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)));
   }
   return reduce(&cx_ops_mean, x, o);
 }

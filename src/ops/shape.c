@@ -23,9 +23,8 @@ static cx_graph_shape wanted(const calx_tensor *x, calx_dims dims)
 
 static calx_tensor *too_many(const char *op, calx_dims dims)
 {
-  return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                       "%s: rank %zu, at most %d are possible", op, dims.count,
-                       CALX_MAX_RANK);
+  return cx_ops_invalid("%s: rank %zu, at most %d are possible", op, dims.count,
+                        CALX_MAX_RANK);
 }
 
 // ---- reshape ----------------------------------------------------------------
@@ -103,9 +102,8 @@ calx_tensor *calx_flatten_with(calx_tensor *x, const calx_flatten_options *o)
     return cx_ops_no_dim("flatten", "end_dim", end, s->rank, s);
   }
   if (from > to) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "flatten: start_dim %d of %s comes after end_dim %d",
-                         start, cx_graph_shape_str(s), end);
+    return cx_ops_invalid("flatten: start_dim %d of %s comes after end_dim %d",
+                          start, cx_graph_shape_str(s), end);
   }
   cx_graph_shape out = { .dtype = s->dtype };
   for (uint32_t i = 0; i < from; i++) out.dims[out.rank++] = s->dims[i];
@@ -123,9 +121,8 @@ calx_tensor *calx_unsqueeze(calx_tensor *x, int dim)
   cx_graph_shape s = *cx_lazy_tensor_shape(x);
   uint32_t d;
   if (s.rank == CALX_MAX_RANK) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "unsqueeze: %s has %d dimensions, the most possible",
-                         cx_graph_shape_str(&s), CALX_MAX_RANK);
+    return cx_ops_invalid("unsqueeze: %s has %d dimensions, the most possible",
+                          cx_graph_shape_str(&s), CALX_MAX_RANK);
   }
   if (!cx_ops_dim(dim, s.rank + 1, &d)) {
     return cx_ops_no_dim("unsqueeze", "dim", dim, s.rank + 1, &s);
@@ -254,10 +251,9 @@ calx_tensor *calx_t(calx_tensor *x)
   if (cx_ops_unfit("t", &x, 1, &bad)) return bad;
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   if (s->rank > 2) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "t: %s has more than two dimensions; use "
-                         "calx_transpose or calx_permute",
-                         cx_graph_shape_str(s));
+    return cx_ops_invalid(
+        "t: %s has more than two dimensions; use calx_transpose or calx_permute",
+        cx_graph_shape_str(s));
   }
   return s->rank == 2 ? calx_transpose(x, 0, 1) : x;
 }

@@ -38,10 +38,9 @@ static calx_tensor *numeric(const cx_graph_op *op, calx_tensor *x)
   calx_tensor *bad;
   if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
   if (cx_lazy_tensor_shape(x)->dtype == CALX_BOOL) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: %s has no such function; convert it with "
-                         "calx_to_dtype",
-                         op->name, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+    return cx_ops_invalid(
+        "%s: %s has no such function; convert it with calx_to_dtype", op->name,
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)));
   }
   return any(op, x);
 }
@@ -177,8 +176,7 @@ calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype)
   calx_tensor *bad;
   if (cx_ops_unfit("to_dtype", &x, 1, &bad)) return bad;
   if (!cx_dtype_valid(dtype)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "to_dtype: %d is no element type", (int)dtype);
+    return cx_ops_invalid("to_dtype: %d is no element type", (int)dtype);
   }
   if (cx_lazy_tensor_shape(x)->dtype == dtype &&
       !cx_lazy_tensor_is(x, CX_LAZY_T_WEAK))

@@ -138,9 +138,8 @@ static calx_status *check(const calx_optimizer *opt, const calx_adam_options *o)
   if (a->beta1 >= 0 && a->beta1 < 1 && a->beta2 >= 0 && a->beta2 < 1) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: betas %g and %g, numbers in [0, 1) are wanted", name,
-                  a->beta1, a->beta2);
+  return cx_invalid("%s: betas %g and %g, numbers in [0, 1) are wanted", name,
+                    a->beta1, a->beta2);
 }
 
 static calx_optimizer *make(calx_module *model, const cx_optim_rule *rule,

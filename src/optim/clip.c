@@ -31,18 +31,17 @@ static calx_status *check(const calx_optimizer *opt, double max_norm,
   CALX_TRY(cx_annotate(calx_optimizer_error(opt),
                        "so there are no gradients to clip"));
   if (!(max_norm >= 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "clip_grad_norm: max_norm %g, a number of 0 or more is "
-                    "wanted",
-                    max_norm);
+    return cx_invalid(
+        "clip_grad_norm: max_norm %g, a number of 0 or more is wanted",
+        max_norm);
   }
   if (o->norm_type == 0 || o->norm_type == 2 || o->norm_type == HUGE_VAL) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "clip_grad_norm: the norm of order %g, those of order 2 and "
-                  "infinity are there",
-                  o->norm_type);
+  return cx_invalid(
+      "clip_grad_norm: the norm of order %g, those of order 2 and infinity are "
+      "there",
+      o->norm_type);
 }
 
 // ---- the gradients ----------------------------------------------------------

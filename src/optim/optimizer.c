@@ -45,9 +45,8 @@ calx_status *cx_optim_check_positive(const calx_optimizer *opt,
                                      const char *name, double value)
 {
   if (value >= 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: %s %g, a number of 0 or more is wanted", opt->rule->name,
-                  name, value);
+  return cx_invalid("%s: %s %g, a number of 0 or more is wanted",
+                    opt->rule->name, name, value);
 }
 
 // ---- making -----------------------------------------------------------------
@@ -57,10 +56,9 @@ static calx_status *add_param(calx_optimizer *opt, const char *path,
 {
   calx_device *device = calx_tensor_device(t);
   if (opt->device != NULL && device != opt->device) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: parameter '%s' is on %s, those before it on %s",
-                    opt->rule->name, path, calx_device_name(device),
-                    calx_device_name(opt->device));
+    return cx_invalid("%s: parameter '%s' is on %s, those before it on %s",
+                      opt->rule->name, path, calx_device_name(device),
+                      calx_device_name(opt->device));
   }
   if (!cx_grow(&opt->params, &opt->capacity, opt->n + 1, sizeof *opt->params)) {
     return cx_out_of_memory();
@@ -92,10 +90,10 @@ calx_optimizer *cx_optim_new(size_t bytes, const cx_optim_rule *rule,
                                  rule->name));
   calx_module_visit(model, add_if_trained, opt);
   if (opt->n == 0) {
-    cx_optim_fail(opt, cx_error(CALX_INVALID_ARGUMENT,
-                                "%s: the model has no parameter that requires "
-                                "a gradient",
-                                rule->name));
+    cx_optim_fail(
+        opt,
+        cx_invalid("%s: the model has no parameter that requires a gradient",
+                   rule->name));
   }
   opt->updates = cx_calloc(opt->n, sizeof *opt->updates);
   if (opt->updates == NULL) cx_optim_fail(opt, cx_out_of_memory());
@@ -121,8 +119,7 @@ void calx_optimizer_free(calx_optimizer *opt)
 calx_status *calx_optimizer_error(const calx_optimizer *opt)
 {
   if (opt == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "optimizer_error: the optimiser is NULL");
+    return cx_invalid("optimizer_error: the optimiser is NULL");
   }
   return opt == &nil ? cx_out_of_memory() : cx_status_copy(opt->status);
 }

@@ -77,13 +77,13 @@ static calx_status *check(const calx_optimizer *opt, const calx_sgd_options *o)
   CALX_TRY(cx_optim_check_positive(opt, "momentum", o->momentum));
   CALX_TRY(cx_optim_check_positive(opt, "weight_decay", o->weight_decay));
   if (o->dampening != o->dampening) {
-    return cx_error(CALX_INVALID_ARGUMENT, "sgd: dampening is NaN");
+    return cx_invalid("sgd: dampening is NaN");
   }
   if (!o->nesterov || (o->momentum > 0 && o->dampening == 0)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "sgd: nesterov with momentum %g and dampening %g: it needs "
-                  "momentum and no dampening",
-                  o->momentum, o->dampening);
+  return cx_invalid(
+      "sgd: nesterov with momentum %g and dampening %g: it needs momentum and "
+      "no dampening",
+      o->momentum, o->dampening);
 }
 
 calx_optimizer *calx_sgd_with(calx_module *model,

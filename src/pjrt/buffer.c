@@ -238,15 +238,12 @@ static calx_status *check_upload(cx_pjrt_client *c, size_t device,
   CALX_TRY(cx_pjrt_check_type(c->plugin, shape->type));
   CALX_TRY(cx_pjrt_shape_bytes(shape, &bytes));
   if (asked->data == NULL && bytes > 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%zu bytes were to be uploaded, "
-                    "but no data was given",
-                    bytes);
+    return cx_invalid("%zu bytes were to be uploaded, but no data was given",
+                      bytes);
   }
   if (asked->done == NULL && asked->mode != CX_PJRT_COPY) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "an upload that keeps the data needs to tell when it is "
-                    "done with it");
+    return cx_invalid(
+        "an upload that keeps the data needs to tell when it is done with it");
   }
   return NULL;
 }

@@ -251,9 +251,8 @@ size_t cx_pjrt_device_index(const cx_pjrt_client *c, const PJRT_Device *raw)
 calx_status *cx_pjrt_check_device(const cx_pjrt_client *c, size_t device)
 {
   if (device < c->n_devices) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "device %zu was asked for, platform '%s' has %zu here",
-                  device, c->platform, c->n_devices);
+  return cx_invalid("device %zu was asked for, platform '%s' has %zu here",
+                    device, c->platform, c->n_devices);
 }
 
 calx_status *cx_pjrt_device_memory_stats(cx_pjrt_client *c, size_t device,

@@ -72,10 +72,9 @@ static calx_status *executable_new(cx_pjrt_client *c, const char *program,
 {
   *out = NULL;
   if (signature->n_params > PARAM_LIMIT || signature->n_results > PARAM_LIMIT) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a program has at most %d parameters and results, found "
-                    "%zu and %zu",
-                    PARAM_LIMIT, signature->n_params, signature->n_results);
+    return cx_invalid(
+        "a program has at most %d parameters and results, found %zu and %zu",
+        PARAM_LIMIT, signature->n_params, signature->n_results);
   }
   cx_pjrt_executable *e = cx_calloc(1, sizeof *e);
   if (e == NULL) return cx_out_of_memory();
@@ -110,10 +109,9 @@ static calx_status *get_executable(cx_pjrt_executable *e, PJRT_Executable **out)
 
 static calx_status *wrong_count(const cx_pjrt_executable *e, size_t found)
 {
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "the program has %zu results on plugin '%s', its signature "
-                  "has %zu",
-                  found, e->client->plugin->name, e->n_results);
+  return cx_invalid(
+      "the program has %zu results on plugin '%s', its signature has %zu",
+      found, e->client->plugin->name, e->n_results);
 }
 
 // Where the plugin lacks the function there is nothing to compare:
@@ -175,12 +173,11 @@ static calx_status *check_shapes(cx_pjrt_executable *e, PJRT_Executable *raw)
     if (fits && cx_pjrt_shape_equal(&found, &e->results[i])) continue;
     cx_pjrt_shape_text wanted_text;
     cx_pjrt_shape_text found_text;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "result %zu is %s in the signature and %s on plugin '%s'",
-                    i, cx_pjrt_shape_str(&e->results[i], &wanted_text),
-                    fits ? cx_pjrt_shape_str(&found, &found_text)
-                         : "of too many dimensions",
-                    p->name);
+    return cx_invalid("result %zu is %s in the signature and %s on plugin '%s'",
+                      i, cx_pjrt_shape_str(&e->results[i], &wanted_text),
+                      fits ? cx_pjrt_shape_str(&found, &found_text)
+                           : "of too many dimensions",
+                      p->name);
   }
   return NULL;
 }

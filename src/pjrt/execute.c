@@ -49,28 +49,26 @@ static calx_status *check_argument(const execute_call *l, size_t list, size_t i,
   const cx_pjrt_shape *wanted = &e->params[i];
   argument_name where;
   if (b == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: no buffer was given",
-                    describe_position(l, list, i, &where));
+    return cx_invalid("%s: no buffer was given",
+                      describe_position(l, list, i, &where));
   }
   cx_pjrt_shape_text wanted_text;
   cx_pjrt_shape_text found_text;
   if (!cx_pjrt_shape_equal(&b->shape, wanted)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: wants %s, got %s",
-                    describe_position(l, list, i, &where),
-                    cx_pjrt_shape_str(wanted, &wanted_text),
-                    cx_pjrt_shape_str(&b->shape, &found_text));
+    return cx_invalid("%s: wants %s, got %s",
+                      describe_position(l, list, i, &where),
+                      cx_pjrt_shape_str(wanted, &wanted_text),
+                      cx_pjrt_shape_str(&b->shape, &found_text));
   }
   if (b->client != e->client) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: its buffer belongs to another client, of plugin '%s'",
-                    describe_position(l, list, i, &where),
-                    b->client->plugin->name);
+    return cx_invalid(
+        "%s: its buffer belongs to another client, of plugin '%s'",
+        describe_position(l, list, i, &where), b->client->plugin->name);
   }
   if (b->device != l->devices[list]) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: wants a buffer on device %zu, got one on device %zu",
-                    describe_position(l, list, i, &where), l->devices[list],
-                    b->device);
+    return cx_invalid("%s: wants a buffer on device %zu, got one on device %zu",
+                      describe_position(l, list, i, &where), l->devices[list],
+                      b->device);
   }
   return NULL;
 }
@@ -80,8 +78,8 @@ static calx_status *check_arguments(const execute_call *l, size_t n_args)
   const cx_pjrt_executable *e = l->e;
   size_t wanted = l->n_lists * e->n_params;
   if (n_args != wanted) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the program wants %zu arguments, got %zu", wanted, n_args);
+    return cx_invalid("the program wants %zu arguments, got %zu", wanted,
+                      n_args);
   }
   for (size_t list = 0; list < l->n_lists; list++) {
     for (size_t i = 0; i < e->n_params; i++) {
@@ -105,10 +103,9 @@ static calx_status *explain_missing(const execute_call *l, size_t k)
   for (size_t i = 0; i < l->n_lists * n_params; i++) {
     if (i == k || l->args[i] != l->args[k]) continue;
     if (!l->e->donated[i % n_params] && !l->e->donated[k % n_params]) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: the same buffer is also %s, and it is donated",
-                    where.s,
-                    describe_position(l, i / n_params, i % n_params, &other));
+    return cx_invalid("%s: the same buffer is also %s, and it is donated",
+                      where.s,
+                      describe_position(l, i / n_params, i % n_params, &other));
   }
   cx_pjrt_shape_text text;
   return cx_error(
@@ -313,11 +310,9 @@ calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device,
     replica++;
   }
   if (replica == e->n_replicas) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the program was not compiled for device %zu, but for "
-                    "device %zu%s",
-                    device, e->devices[0],
-                    e->n_replicas > 1 ? " and others" : "");
+    return cx_invalid(
+        "the program was not compiled for device %zu, but for device %zu%s",
+        device, e->devices[0], e->n_replicas > 1 ? " and others" : "");
   }
   if (e->any_device || e->n_replicas > 1) {
     l.single = e->client->devices[device].raw;
@@ -338,8 +333,8 @@ calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,
                      .results = out_results,
                      .done = out_done };
   if (e->any_device) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a program for any device is launched on one, not on all");
+    return cx_invalid(
+        "a program for any device is launched on one, not on all");
   }
   clear_results(&l);
   CALX_TRY(check_arguments(&l, n_args));

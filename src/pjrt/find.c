@@ -197,9 +197,8 @@ static calx_status *find_registered(const char *name, char **out_path)
     size_t size = strcspn(list, ",");
     const char *colon = memchr(list, ':', size);
     if (colon == NULL || colon == list || colon + 1 == list + size) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      REGISTERED ": wants name:/path/lib.so, found '%.*s'",
-                      (int)size, list);
+      return cx_invalid(REGISTERED ": wants name:/path/lib.so, found '%.*s'",
+                        (int)size, list);
     }
     size_t name_size = (size_t)(colon - list);
     size_t path_size = size - name_size - 1;

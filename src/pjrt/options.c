@@ -74,9 +74,8 @@ static calx_status *device_count(int64_t asked, int64_t *out)
     *out = count > 0 ? count : 1;
   }
   if (*out >= 1 && *out <= DEVICE_LIMIT) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "device_count: wants 1 to %d, found %" PRId64, DEVICE_LIMIT,
-                  *out);
+  return cx_invalid("device_count: wants 1 to %d, found %" PRId64, DEVICE_LIMIT,
+                    *out);
 }
 
 static bool is_asked(const cx_pjrt_option *list, size_t n, const char *name)
@@ -247,10 +246,9 @@ static calx_status *device_ids(encoder *e, int64_t *ids)
     if (e->client == NULL) {
       ids[r] = device;
     } else if (device < 0 || device >= (int64_t)e->client->n_devices) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "replica %zu wants device %" PRId64
-                      ", platform '%s' has %zu here",
-                      r, device, e->client->platform, e->client->n_devices);
+      return cx_invalid("replica %zu wants device %" PRId64
+                        ", platform '%s' has %zu here",
+                        r, device, e->client->platform, e->client->n_devices);
     } else {
       ids[r] = e->client->devices[device].id;
     }
@@ -307,14 +305,13 @@ calx_status *cx_pjrt_options_encode(const cx_pjrt_compile_options *o,
   static const cx_pjrt_compile_options none = { 0 };
   if (o == NULL) o = &none;
   if (o->num_replicas < 0 || o->num_replicas > REPLICA_LIMIT) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "num_replicas: wants 1 to %d, found %" PRId64,
-                    REPLICA_LIMIT, o->num_replicas);
+    return cx_invalid("num_replicas: wants 1 to %d, found %" PRId64,
+                      REPLICA_LIMIT, o->num_replicas);
   }
   if (o->any_device && o->num_replicas > 1) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a program for any device has one replica, found %" PRId64,
-                    o->num_replicas);
+    return cx_invalid(
+        "a program for any device has one replica, found %" PRId64,
+        o->num_replicas);
   }
   encoder e = { .options = o,
                 .client = client_or_null,

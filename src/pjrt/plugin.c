@@ -39,9 +39,8 @@ static calx_status *check_file(const char *path, struct stat *out_stat)
   size_t n = file == NULL ? 0 : fread(magic, 1, sizeof magic, file);
   if (file != NULL) fclose(file);
   if (n != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s' is not a plugin: it is not an ELF shared object",
-                    path);
+    return cx_invalid("'%s' is not a plugin: it is not an ELF shared object",
+                      path);
   }
   return NULL;
 }
@@ -79,9 +78,8 @@ static calx_status *load_table(const char *path, const PJRT_Api **out_api)
   cx_abi_get_api_fn get_api = NULL;
   memcpy(&get_api, &symbol, sizeof get_api);
   if (get_api == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s' is not a plugin: it does not export GetPjrtApi",
-                    path);
+    return cx_invalid("'%s' is not a plugin: it does not export GetPjrtApi",
+                      path);
   }
   *out_api = get_api();
   if (*out_api == NULL) {

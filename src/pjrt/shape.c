@@ -126,9 +126,8 @@ calx_status *cx_pjrt_shape_bytes(const cx_pjrt_shape *shape, size_t *out_bytes)
 {
   *out_bytes = 0;
   if (shape->rank > CALX_MAX_RANK) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a shape has at most %d dimensions, found %zu",
-                    CALX_MAX_RANK, shape->rank);
+    return cx_invalid("a shape has at most %d dimensions, found %zu",
+                      CALX_MAX_RANK, shape->rank);
   }
   size_t bytes = cx_pjrt_type_bytes(shape->type);
   bool fits = bytes > 0;
@@ -142,8 +141,7 @@ calx_status *cx_pjrt_shape_bytes(const cx_pjrt_shape *shape, size_t *out_bytes)
   }
   if (!fits || bytes > (size_t)INT64_MAX) {
     cx_pjrt_shape_text text;
-    return cx_error(CALX_INVALID_ARGUMENT, "%s has no host data",
-                    cx_pjrt_shape_str(shape, &text));
+    return cx_invalid("%s has no host data", cx_pjrt_shape_str(shape, &text));
   }
   *out_bytes = empty ? 0 : bytes;
   return NULL;

@@ -253,7 +253,7 @@ static calx_status *write_profile(const char *name, int64_t zero)
 calx_status *cx_profiler_profile_start(const char *path, bool by_environment)
 {
   if (path == NULL || *path == '\0') {
-    return cx_error(CALX_INVALID_ARGUMENT, "profile_start: there is no path");
+    return cx_invalid("profile_start: there is no path");
   }
   cx_lock(&profile.lock);
   calx_status *status = NULL;

@@ -139,9 +139,9 @@ calx_status *cx_store_client_request(cx_store_op op, const char *name,
 {
   size_t length = strlen(name);
   if (length == 0 || length > CX_STORE_TABLE_KEY) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "store: keys of 1 to %d bytes are taken, found one of %zu",
-                    CX_STORE_TABLE_KEY, length);
+    return cx_invalid(
+        "store: keys of 1 to %d bytes are taken, found one of %zu",
+        CX_STORE_TABLE_KEY, length);
   }
   out->op = op;
   out->a = out->b = 0;
@@ -234,9 +234,8 @@ static calx_status *write_hello(const cx_store_client *c, cx_store_request *out,
 {
   const char *token = c->options.token != NULL ? c->options.token : "";
   if (strlen(token) > CX_STORE_TOKEN_BYTES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the token has %zu bytes, at most %d are taken",
-                    strlen(token), CX_STORE_TOKEN_BYTES);
+    return cx_invalid("the token has %zu bytes, at most %d are taken",
+                      strlen(token), CX_STORE_TOKEN_BYTES);
   }
   cx_store_wire_origin(&c->options.origin, origin);
   *out = (cx_store_request){ .op = CX_STORE_OP_HELLO,

@@ -152,10 +152,10 @@ static calx_status *take_message(cx_store_core *c, const void *bytes,
                                  size_t size, cx_store_incoming *in)
 {
   if (!cx_store_wire_read_request(bytes, size, &in->r)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the store does not understand this request of %zu bytes: "
-                    "another version?",
-                    size);
+    return cx_invalid(
+        "the store does not understand this request of %zu bytes: another "
+        "version?",
+        size);
   }
   cx_store_peer *p = find_peer(c, in->from.connection);
   if (p != NULL) p->alive_at = in->now_ms;

@@ -106,18 +106,17 @@ static calx_status *check(const cx_store_core *c, const cx_store_request *r)
   if (r->b < 1 || r->b > c->options.processes || r->a < 0 || r->a >= r->b ||
       (r->op == CX_STORE_OP_EXCHANGE_ALL && r->b != c->options.processes) ||
       r->size > CX_STORE_EXCHANGE_BYTES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s': member %d of %d with %zu bytes: at most %d "
-                    "processes can exchange %d bytes each",
-                    r->name, (int)r->a, (int)r->b, r->size,
-                    c->options.processes, CX_STORE_EXCHANGE_BYTES);
+    return cx_invalid(
+        "'%s': member %d of %d with %zu bytes: at most %d processes can "
+        "exchange %d bytes each",
+        r->name, (int)r->a, (int)r->b, r->size, c->options.processes,
+        CX_STORE_EXCHANGE_BYTES);
   }
   const cx_store_pending *other = c->waiting;
   while (other != NULL && !is_member(other, r->name)) other = other->next;
   if (other == NULL || (other->b == r->b && other->op == r->op)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "'%s': member %d expects %d members, others %d", r->name,
-                  (int)r->a, (int)r->b, (int)other->b);
+  return cx_invalid("'%s': member %d expects %d members, others %d", r->name,
+                    (int)r->a, (int)r->b, (int)other->b);
 }
 
 calx_status *cx_store_core_exchange(cx_store_core *c,

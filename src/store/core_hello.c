@@ -34,13 +34,11 @@ static calx_status *check_numbers(const cx_store_core *c, const char *name,
                     name, (int)r->b, processes);
   }
   if (r->a < -c->options.hosts) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "there is no %s, the store's job has %d hosts", name,
-                    c->options.hosts);
+    return cx_invalid("there is no %s, the store's job has %d hosts", name,
+                      c->options.hosts);
   }
   if (r->a < processes) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "there is no %s of %d", name,
-                  processes);
+  return cx_invalid("there is no %s of %d", name, processes);
 }
 
 // A number is used once: nothing connects twice, or again after it has left.
@@ -106,8 +104,7 @@ static calx_status *check_hello(cx_store_core *c, const cx_store_incoming *in,
            r->a < 0 ? -1 - (int)r->a : (int)r->a);
   CALX_TRY(check_numbers(c, name, r));
   if (!cx_store_wire_read_origin(r->value, r->size, out)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s does not send its origin: another version?", name);
+    return cx_invalid("%s does not send its origin: another version?", name);
   }
   if (r->a < 0) out->host = -1 - r->a;
   CALX_TRY(check_origin(c, name, out));

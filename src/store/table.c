@@ -31,10 +31,10 @@ static calx_status *check(const cx_store_table *table, const char *key,
   size_t length = strlen(key);
   if (length == 0 || length > CX_STORE_TABLE_KEY ||
       size > CX_STORE_TABLE_VALUE) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "store: keys of 1 to %d bytes and values of at most %zu "
-                    "are taken, found a key of %zu and a value of %zu",
-                    CX_STORE_TABLE_KEY, CX_STORE_TABLE_VALUE, length, size);
+    return cx_invalid(
+        "store: keys of 1 to %d bytes and values of at most %zu are taken, "
+        "found a key of %zu and a value of %zu",
+        CX_STORE_TABLE_KEY, CX_STORE_TABLE_VALUE, length, size);
   }
   const cx_store_entry *there = cx_store_table_find(table, key);
   if (there != NULL) {

@@ -300,9 +300,8 @@ static calx_status *check_rank(const cx_world_proposal *a, int ranks)
   const cx_world_info *self = &cx_world_global.info;
   int first = self->process * self->devices, end = first + self->devices;
   if (a->rank >= first && a->rank < end && a->rank < ranks) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: rank %d is not of this process, which has %d to %d",
-                  a->what, a->rank, first, end - 1);
+  return cx_invalid("%s: rank %d is not of this process, which has %d to %d",
+                    a->what, a->rank, first, end - 1);
 }
 
 // Spinning helps only where each rank has a core.

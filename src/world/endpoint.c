@@ -31,8 +31,7 @@ static calx_status *job_port(const char *name, long divisor, int *out)
   char *end;
   unsigned long long job = strtoull(text, &end, 10);
   if (*end != '\0' || text[0] == '-') {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s is '%s', a number is wanted",
-                    name, text);
+    return cx_invalid("%s is '%s', a number is wanted", name, text);
   }
   *out = PORT_BASE + (int)(job / (unsigned long)divisor % PORT_COUNT);
   return NULL;
@@ -58,10 +57,9 @@ static calx_status *find_port(const cx_world_info *info, int *out)
   }
   switch (info->launcher) {
     case CX_WORLD_LAUNCHER_TORCHRUN:
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "MASTER_ADDR is '%s', but neither MASTER_PORT nor "
-                      "CALX_PORT is set",
-                      cx_env_text("MASTER_ADDR"));
+      return cx_invalid(
+          "MASTER_ADDR is '%s', but neither MASTER_PORT nor CALX_PORT is set",
+          cx_env_text("MASTER_ADDR"));
     case CX_WORLD_LAUNCHER_OPENMPI:
       return job_port("OMPI_MCA_ess_base_jobid", 4096, out);
     default: return job_port("SLURM_JOB_ID", 1, out);
@@ -77,9 +75,8 @@ static calx_status *check_address(const char *name, const char *address)
                        "0123456789.-_:%");
   bool any = strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
   if (address[good] == '\0' && good <= 255 && !any) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s is '%s', the name or address of one host is wanted", name,
-                  address);
+  return cx_invalid("%s is '%s', the name or address of one host is wanted",
+                    name, address);
 }
 
 static calx_status *set_tcp(const cx_world_info *info, const char *name,
@@ -112,9 +109,8 @@ static calx_status *set_slurm(const cx_world_info *info, cx_world_endpoint *out)
   char node[256];
   const char *list = cx_env_text("SLURM_STEP_NODELIST");
   if (!cx_world_first_node(list, node, sizeof node)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "SLURM_STEP_NODELIST is '%s', a list of hosts is wanted",
-                    list);
+    return cx_invalid("SLURM_STEP_NODELIST is '%s', a list of hosts is wanted",
+                      list);
   }
   return set_tcp(info, "SLURM_STEP_NODELIST", node, out);
 }
@@ -180,18 +176,16 @@ static void set_local(const cx_world_info *info, cx_world_endpoint *out)
 static calx_status *no_address(const cx_world_info *info)
 {
   if (info->launcher == CX_WORLD_LAUNCHER_TORCHRUN) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "RANK is %d and WORLD_SIZE is %d, but MASTER_ADDR is not "
-                    "set",
-                    info->process, info->processes);
+    return cx_invalid(
+        "RANK is %d and WORLD_SIZE is %d, but MASTER_ADDR is not set",
+        info->process, info->processes);
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s runs %d processes on %d hosts, but MASTER_ADDR is not "
-                  "set: set it to the host of process 0, on all of them",
-                  info->launcher == CX_WORLD_LAUNCHER_OPENMPI
-                      ? "Open MPI's mpirun"
-                      : "MPICH's mpirun",
-                  info->processes, info->hosts);
+  return cx_invalid(
+      "%s runs %d processes on %d hosts, but MASTER_ADDR is not set: set it to "
+      "the host of process 0, on all of them",
+      info->launcher == CX_WORLD_LAUNCHER_OPENMPI ? "Open MPI's mpirun"
+                                                  : "MPICH's mpirun",
+      info->processes, info->hosts);
 }
 
 calx_status *cx_world_endpoint_read(const cx_world_info *info,
@@ -206,15 +200,13 @@ calx_status *cx_world_endpoint_read(const cx_world_info *info,
       snprintf(out->url, sizeof out->url, "%s", store);
       return NULL;
     }
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_STORE has %zu bytes, an address is wanted",
-                    strlen(store));
+    return cx_invalid("CALX_STORE has %zu bytes, an address is wanted",
+                      strlen(store));
   }
   if (info->launcher == CX_WORLD_LAUNCHER_CALX) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_RANK is %d and CALX_WORLD is %d, but CALX_STORE is "
-                    "not set",
-                    info->process, info->processes);
+    return cx_invalid(
+        "CALX_RANK is %d and CALX_WORLD is %d, but CALX_STORE is not set",
+        info->process, info->processes);
   }
   if (master != NULL) return set_tcp(info, "MASTER_ADDR", master, out);
   if (info->launcher == CX_WORLD_LAUNCHER_TORCHRUN) return no_address(info);

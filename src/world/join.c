@@ -84,14 +84,12 @@ static calx_status *check_reports(const report *r, int n)
 {
   for (int i = 0; i < n; i++) {
     if (r[i].host < 0 || r[i].host >= r[i].hosts || r[i].hosts > n) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "process %d of %d reports that it is on host %d of %d", i,
-                      n, (int)r[i].host, (int)r[i].hosts);
+      return cx_invalid("process %d of %d reports that it is on host %d of %d",
+                        i, n, (int)r[i].host, (int)r[i].hosts);
     }
     if (r[i].hosts != r[0].hosts) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "process 0 reports %d hosts, process %d reports %d",
-                      (int)r[0].hosts, i, (int)r[i].hosts);
+      return cx_invalid("process 0 reports %d hosts, process %d reports %d",
+                        (int)r[0].hosts, i, (int)r[i].hosts);
     }
     int here = 0;
     for (int k = 0; k < n; k++) {
@@ -99,16 +97,14 @@ static calx_status *check_reports(const report *r, int n)
       if (k == i || r[k].host != r[i].host || r[k].local != r[i].local) {
         continue;
       }
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "processes %d and %d both report that they are number %d "
-                      "of host %d",
-                      i, k, (int)r[i].local, (int)r[i].host);
+      return cx_invalid(
+          "processes %d and %d both report that they are number %d of host %d",
+          i, k, (int)r[i].local, (int)r[i].host);
     }
     if (here == r[i].locals) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "process %d reports that host %d has %d processes, it has "
-                    "%d",
-                    i, (int)r[i].host, (int)r[i].locals, here);
+    return cx_invalid(
+        "process %d reports that host %d has %d processes, it has %d", i,
+        (int)r[i].host, (int)r[i].locals, here);
   }
   return NULL;
 }

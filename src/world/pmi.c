@@ -116,11 +116,10 @@ static bool key_of(const char *line, char *out, size_t size)
 static bool put(const char *line)
 {
   char key[MAX_KEY + 8], value[MAX_VALUE + 1];
-  calx_status *status =
-      key_of(line, key, sizeof key) &&
-              field(line, "value", true, value, sizeof value)
-          ? cx_world_store_put(key, value, strlen(value))
-          : cx_error(CALX_INVALID_ARGUMENT, "no key or value: '%s'", line);
+  calx_status *status = key_of(line, key, sizeof key) &&
+                                field(line, "value", true, value, sizeof value)
+                            ? cx_world_store_put(key, value, strlen(value))
+                            : cx_invalid("no key or value: '%s'", line);
   const bool well = status == NULL;
   calx_status_free(status);
   return answer(well ? "cmd=put_result rc=0 msg=success\n"

@@ -87,8 +87,8 @@ static calx_status *check_set(const launcher_names *r, const int *n, int number,
                               int other)
 {
   if (n[number] >= 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is not set",
-                  r->names[other], n[other], r->names[number]);
+  return cx_invalid("%s is %d, but %s is not set", r->names[other], n[other],
+                    r->names[number]);
 }
 
 static calx_status *read_numbers(const launcher_names *r, int n[NUMBERS])
@@ -107,15 +107,13 @@ static calx_status *read_numbers(const launcher_names *r, int n[NUMBERS])
   CALX_TRY(check_set(r, n, SIZE, RANK));
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     if (n[counts[i]] != 0) continue;
-    return cx_error(CALX_INVALID_ARGUMENT, "%s is 0, 1 or more is wanted",
-                    r->names[counts[i]]);
+    return cx_invalid("%s is 0, 1 or more is wanted", r->names[counts[i]]);
   }
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     int number = n[pairs[i].number], limit = n[pairs[i].limit];
     if (number < 0 || limit < 0 || number < limit + pairs[i].more) continue;
-    return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is %d",
-                    r->names[pairs[i].number], number, r->names[pairs[i].limit],
-                    limit);
+    return cx_invalid("%s is %d, but %s is %d", r->names[pairs[i].number],
+                      number, r->names[pairs[i].limit], limit);
   }
   return NULL;
 }
@@ -168,11 +166,9 @@ static calx_status *check_hosts(const launcher_names *r, const int n[NUMBERS])
 {
   bool one = n[HOSTS] == 1, all = n[LOCAL_SIZE] == n[SIZE];
   if (n[HOSTS] < 0 || n[LOCAL_SIZE] < 0 || one == all) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s is %d, but %s is %d and the processes of this host are "
-                  "%d",
-                  r->names[HOSTS], n[HOSTS], r->names[SIZE], n[SIZE],
-                  n[LOCAL_SIZE]);
+  return cx_invalid(
+      "%s is %d, but %s is %d and the processes of this host are %d",
+      r->names[HOSTS], n[HOSTS], r->names[SIZE], n[SIZE], n[LOCAL_SIZE]);
 }
 
 calx_status *cx_world_info_read(cx_world_info *out_info,

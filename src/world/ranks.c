@@ -52,10 +52,10 @@ static calx_status *compare_devices(int devices)
     if (!cx_world_exchange_next(&at, &left, &other, sizeof other)) other = 0;
     if (i == 0) first = other;
     if (other != first) {
-      status = cx_error(CALX_INVALID_ARGUMENT,
-                        "process 0 has %d device%s, process %d has %d: all "
-                        "must have the same number",
-                        first, first == 1 ? "" : "s", i, other);
+      status = cx_invalid(
+          "process 0 has %d device%s, process %d has %d: all must have the "
+          "same number",
+          first, first == 1 ? "" : "s", i, other);
     }
   }
   cx_free(list);
@@ -98,8 +98,8 @@ static calx_status *set_ranks(int devices)
 calx_status *cx_world_ranks(int devices)
 {
   if (devices < 1 || devices > 4096) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%d ranks in each process, 1 to 4096 are wanted", devices);
+    return cx_invalid("%d ranks in each process, 1 to 4096 are wanted",
+                      devices);
   }
   CALX_TRY(cx_world_global.client != NULL ? set_ranks(devices)
                                           : create_agreement(devices));

@@ -25,10 +25,9 @@ calx_status *cx_world_store_put(const char *key, const void *value, size_t size)
     return cx_world_local_store_put(key, value, size);
   }
   if (size > CX_STORE_TABLE_VALUE) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "store: values of at most %zu bytes are taken, '%s' has "
-                    "%zu",
-                    CX_STORE_TABLE_VALUE, key, size);
+    return cx_invalid(
+        "store: values of at most %zu bytes are taken, '%s' has %zu",
+        CX_STORE_TABLE_VALUE, key, size);
   }
   return call(CX_STORE_OP_PUT, key, value, size, 0, NULL, NULL);
 }

@@ -194,7 +194,8 @@ static void test_attributes(void **state)
 static void test_stablehlo(void **state)
 {
   (void)state;
-  check_attr_refused("#stablehlo<precision HUGE>", "expected a value of precision");
+  check_attr_refused("#stablehlo<precision HUGE>",
+                     "expected a value of precision");
   check_attr_refused("#stablehlo.precision<HIGH", "expected '>'");
   check_attr_refused("#stablehlo.dot<foo = [1]>", "dot has no field 'foo'");
   check_attr_refused("#stablehlo.dot<lhs_batching_dimensions = 1>",

@@ -60,10 +60,9 @@ void cpu_api_buffer_free(PJRT_Buffer *buffer)
 
 calx_status *cpu_api_buffer_deleted(const PJRT_Buffer *buffer)
 {
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "Buffer has been deleted or donated: %s on device %d",
-                  cpu_api_shape_str(&buffer->shape).s,
-                  buffer->device->description.id);
+  return cx_invalid("Buffer has been deleted or donated: %s on device %d",
+                    cpu_api_shape_str(&buffer->shape).s,
+                    buffer->device->description.id);
 }
 
 calx_status *cpu_api_buffer_value(PJRT_Buffer *buffer, cpu_api_value **out)
@@ -122,14 +121,13 @@ static calx_status *read_upload(
   CALX_TRY(cpu_api_shape_read((int)args->type, args->dims, args->num_dims,
                               args->device_layout, &shape, &u->bytes));
   if (args->data == NULL && u->bytes > 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s without data",
-                    cpu_api_shape_str(&shape).s);
+    return cx_invalid("%s without data", cpu_api_shape_str(&shape).s);
   }
   cpu_api_move_init(&u->move, &shape, CPU_API_MOVE_IN);
   if (args->byte_strides != NULL) {
     if (args->num_byte_strides != shape.rank) {
-      return cx_error(CALX_INVALID_ARGUMENT, "%zu byte strides for %s",
-                      args->num_byte_strides, cpu_api_shape_str(&shape).s);
+      return cx_invalid("%zu byte strides for %s", args->num_byte_strides,
+                        cpu_api_shape_str(&shape).s);
     }
     for (size_t i = 0; i < shape.rank; i++) {
       u->move.src_strides[i] = args->byte_strides[i];
@@ -223,8 +221,7 @@ static calx_status *error_buffer(PJRT_Client_CreateErrorBuffer_Args *args)
   calx_status *error = cpu_api_callers_error(
       args->error_code, args->error_message, args->error_message_size);
   if (error == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a buffer of an error needs an error, found code 0");
+    return cx_invalid("a buffer of an error needs an error, found code 0");
   }
   return wrap(device, cpu_api_event_done(error), (cpu_api_block){ 0 }, &shape,
               bytes, &args->buffer);
@@ -244,14 +241,13 @@ static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
   CALX_TRY(cpu_api_shape_read((int)args->element_type, args->dims,
                               args->num_dims, args->layout, &shape, &bytes));
   if (args->device_buffer_ptr == NULL && bytes > 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "a view of %s without memory",
-                    cpu_api_shape_str(&shape).s);
+    return cx_invalid("a view of %s without memory",
+                      cpu_api_shape_str(&shape).s);
   }
   if ((uintptr_t)args->device_buffer_ptr % ALIGN != 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the memory %p of a view of %s is not aligned to %d bytes",
-                    args->device_buffer_ptr, cpu_api_shape_str(&shape).s,
-                    ALIGN);
+    return cx_invalid(
+        "the memory %p of a view of %s is not aligned to %d bytes",
+        args->device_buffer_ptr, cpu_api_shape_str(&shape).s, ALIGN);
   }
   const cpu_api_block block = { .data = args->device_buffer_ptr,
                                 .capacity = bytes,
@@ -282,8 +278,8 @@ static calx_status *bitcast(PJRT_Buffer_Bitcast_Args *args)
   bool narrow =
       cpu_api_type_is_narrow(shape.type) || cpu_api_type_is_narrow(from->type);
   if (bytes != args->buffer->bytes || (narrow && shape.type != from->type)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s is no bitcast of %s",
-                    cpu_api_shape_str(&shape).s, cpu_api_shape_str(from).s);
+    return cx_invalid("%s is no bitcast of %s", cpu_api_shape_str(&shape).s,
+                      cpu_api_shape_str(from).s);
   }
   CALX_TRY(cpu_api_buffer_value(args->buffer, &value));
   return cpu_api_buffer_new(value, &shape, bytes, &args->out_buffer);

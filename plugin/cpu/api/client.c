@@ -69,10 +69,9 @@ static calx_status *find_local(const PJRT_Client *c, int id, PJRT_Device **out)
 {
   *out = NULL;
   if (id < 0 || (size_t)id >= c->n_local) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "No matching device found for local_hardware_id %d: there "
-                    "are %zu",
-                    id, c->n_local);
+    return cx_invalid(
+        "No matching device found for local_hardware_id %d: there are %zu", id,
+        c->n_local);
   }
   *out = c->device_list[c->first + (size_t)id];
   return NULL;
@@ -93,15 +92,14 @@ static calx_status *assign(PJRT_Client_DefaultDeviceAssignment_Args *args)
   size_t n = 0;
   if (r <= 0 || p <= 0 || !cx_mul_size((size_t)r, (size_t)p, &n) ||
       n > c->n_devices) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%d replicas of %d partitions do not fit %zu devices", r, p,
-                    c->n_devices);
+    return cx_invalid("%d replicas of %d partitions do not fit %zu devices", r,
+                      p, c->n_devices);
   }
   const size_t size =
       args->default_assignment == NULL ? 0 : args->default_assignment_size;
   if (size < n) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the assignment of %zu devices has space for %zu", n, size);
+    return cx_invalid("the assignment of %zu devices has space for %zu", n,
+                      size);
   }
   // A program for one device gets a device of this process.
   const int first = n == 1 ? (int)c->first : 0;

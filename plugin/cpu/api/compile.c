@@ -21,7 +21,7 @@ static calx_status *check_program(const PJRT_Program *p)
   CALX_TRY(cpu_api_check_size("PJRT_Program", PJRT_Program_STRUCT_SIZE,
                               p->struct_size));
   if (p->code == NULL || p->format == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "a program without code or format");
+    return cx_invalid("a program without code or format");
   }
   int shown = p->format_size < 40 ? (int)p->format_size : 40;
   if (is_format(p, "hlo") || is_format(p, "hlo_with_config")) {
@@ -31,8 +31,7 @@ static calx_status *check_program(const PJRT_Program *p)
                     shown, p->format);
   }
   if (!is_format(p, "mlir")) {
-    return cx_error(CALX_INVALID_ARGUMENT, "Unknown program format '%.*s'.",
-                    shown, p->format);
+    return cx_invalid("Unknown program format '%.*s'.", shown, p->format);
   }
   if (p->code_size >= sizeof bytecode &&
       memcmp(p->code, bytecode, sizeof bytecode) == 0) {
@@ -66,11 +65,11 @@ static calx_status *compile_for_client(const PJRT_Client_Compile_Args *args,
       (uint64_t)(options->n_replicas == 0 ? 1 : options->n_replicas) *
       (options->n_partitions == 0 ? 1 : options->n_partitions);
   if (wanted > client->n_devices) {  // checked before the long compilation
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "No matching device found for device_id %zu: a program for "
-                    "%u replicas of %u partitions, %zu devices",
-                    client->n_devices, options->n_replicas,
-                    options->n_partitions, client->n_devices);
+    return cx_invalid(
+        "No matching device found for device_id %zu: a program for %u replicas "
+        "of %u partitions, %zu devices",
+        client->n_devices, options->n_replicas, options->n_partitions,
+        client->n_devices);
   }
   cpu_api_code *code = NULL;
   cx_lock(&client->compile_lock);

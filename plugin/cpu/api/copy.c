@@ -115,9 +115,8 @@ static calx_status *check_strides(const cpu_api_move *m, size_t size)
     ok = ok && !__builtin_add_overflow(*end, reach, end);
   }
   if (ok && low == 0 && (uint64_t)high <= size) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s does not fit the %zu bytes given for it",
-                  cpu_api_shape_str(&m->shape).s, size);
+  return cx_invalid("%s does not fit the %zu bytes given for it",
+                    cpu_api_shape_str(&m->shape).s, size);
 }
 
 static calx_status *to_host(PJRT_Buffer_ToHostBuffer_Args *args)
@@ -142,9 +141,8 @@ static calx_status *read_range(const PJRT_Buffer *b, int64_t offset,
                                int64_t size, copy *out)
 {
   if (!cpu_api_is_range(offset, size, b->bytes)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%" PRId64 " bytes at %" PRId64 " of a buffer of %zu", size,
-                    offset, b->bytes);
+    return cx_invalid("%" PRId64 " bytes at %" PRId64 " of a buffer of %zu",
+                      size, offset, b->bytes);
   }
   *out = (copy){ .raw = true, .offset = (size_t)offset, .bytes = (size_t)size };
   return NULL;
@@ -154,8 +152,7 @@ static calx_status *set_address(copy *c, void *dst)
 {
   c->dst = dst;
   if (dst != NULL || c->bytes == 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%zu bytes are copied to NULL",
-                  c->bytes);
+  return cx_invalid("%zu bytes are copied to NULL", c->bytes);
 }
 
 static calx_status *raw_to_host(PJRT_Buffer_CopyRawToHost_Args *args)

@@ -13,12 +13,10 @@ calx_status *cpu_api_choose(PJRT_Client *client, PJRT_Device *device,
 {
   if (memory != NULL) device = cpu_api_memory_device(memory);
   if (device == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "neither a device nor a memory was named");
+    return cx_invalid("neither a device nor a memory was named");
   }
   if (device->client != client) {
-    return cx_error(CALX_INVALID_ARGUMENT, "device %d is of another client",
-                    device->description.id);
+    return cx_invalid("device %d is of another client", device->description.id);
   }
   CALX_TRY(cpu_api_check_local(device));
   *out = device;
@@ -28,12 +26,11 @@ calx_status *cpu_api_choose(PJRT_Client *client, PJRT_Device *device,
 calx_status *cpu_api_check_local(const PJRT_Device *device)
 {
   if (device->local) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "device %d is of process %d; process %u has devices %zu to "
-                  "%zu",
-                  device->description.id, device->description.process,
-                  device->client->world.process, device->client->first,
-                  device->client->first + device->client->n_local - 1);
+  return cx_invalid(
+      "device %d is of process %d; process %u has devices %zu to %zu",
+      device->description.id, device->description.process,
+      device->client->world.process, device->client->first,
+      device->client->first + device->client->n_local - 1);
 }
 
 calx_status *cpu_api_device_find(const PJRT_Client *client, int id,
@@ -41,9 +38,9 @@ calx_status *cpu_api_device_find(const PJRT_Client *client, int id,
 {
   *out = NULL;
   if (id < 0 || (size_t)id >= client->n_devices) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "No matching device found for device_id %d: there are %zu",
-                    id, client->n_devices);
+    return cx_invalid(
+        "No matching device found for device_id %d: there are %zu", id,
+        client->n_devices);
   }
   *out = client->device_list[id];
   return NULL;

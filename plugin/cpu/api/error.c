@@ -44,19 +44,18 @@ calx_status *cpu_api_callers_error(PJRT_Error_Code code, const char *message,
 calx_status *cpu_api_check_size(const char *type, size_t wanted, size_t found)
 {
   if (found >= wanted) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "Unexpected %s size: expected %zu, got %zu", type, wanted,
-                  found);
+  return cx_invalid("Unexpected %s size: expected %zu, got %zu", type, wanted,
+                    found);
 }
 
 static calx_status *refusal(const char *type, size_t wanted,
                             const size_t *struct_size, const char *object)
 {
   if (struct_size == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: there is no struct", type);
+    return cx_invalid("%s: there is no struct", type);
   }
   CALX_TRY(cpu_api_check_size(type, wanted, *struct_size));
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s is NULL", type, object);
+  return cx_invalid("%s: %s is NULL", type, object);
 }
 
 PJRT_Error *cpu_api_refuse(const char *type, size_t wanted,

@@ -211,8 +211,7 @@ static calx_status *check_call(const execute_args *c)
   const cpu_run_program_info *info = e->code->info;
   CALX_TRY(check_options(c->options));
   if (atomic_load(&e->deleted)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "the executable '%s' was deleted",
-                    info->name);
+    return cx_invalid("the executable '%s' was deleted", info->name);
   }
   if (atomic_load(&e->client->closed)) {
     return cx_error(CALX_FAILED_PRECONDITION,
@@ -220,27 +219,24 @@ static calx_status *check_call(const execute_args *c)
   }
   size_t wanted = c->execute_device != NULL || e->portable ? 1 : e->n_local;
   if (c->num_devices != wanted) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "Attempted to execute with %zu argument lists when local "
-                    "device count is %zu (total replica count: %u, partition "
-                    "count: %u)",
-                    c->num_devices, wanted, info->n_replicas,
-                    info->n_partitions);
+    return cx_invalid(
+        "Attempted to execute with %zu argument lists when local device count "
+        "is %zu (total replica count: %u, partition count: %u)",
+        c->num_devices, wanted, info->n_replicas, info->n_partitions);
   }
   if (c->num_args != info->n_params) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "Execution supplied %zu buffers but compiled program "
-                    "expected %zu buffers",
-                    c->num_args, info->n_params);
+    return cx_invalid(
+        "Execution supplied %zu buffers but compiled program expected %zu "
+        "buffers",
+        c->num_args, info->n_params);
   }
   for (size_t i = 0; i < wanted; i++) {
     if ((info->n_params > 0 &&
          (c->argument_lists == NULL || c->argument_lists[i] == NULL)) ||
         (info->n_results > 0 &&
          (c->output_lists == NULL || c->output_lists[i] == NULL))) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "the list of arguments or results for device %zu is NULL",
-                      i);
+      return cx_invalid(
+          "the list of arguments or results for device %zu is NULL", i);
     }
   }
   return NULL;
@@ -255,9 +251,8 @@ static calx_status *find_slot(const PJRT_LoadedExecutable *e,
     if (e->local[i] == device) return NULL;
   }
   CALX_TRY(cpu_api_check_local(device));
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "the executable '%s' is not for device %d",
-                  e->code->info->name, device->description.id);
+  return cx_invalid("the executable '%s' is not for device %d",
+                    e->code->info->name, device->description.id);
 }
 
 // The device for a portable executable: the caller's choice, else the device of
@@ -287,9 +282,8 @@ static calx_status *execute(const execute_args *c)
   PJRT_Device *device = choose(c);
   size_t slot = 0;
   if (device->client != e->client) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "device %d is of another client than executable '%s'",
-                    device->description.id, e->code->info->name);
+    return cx_invalid("device %d is of another client than executable '%s'",
+                      device->description.id, e->code->info->name);
   }
   CALX_TRY(e->portable ? cpu_api_check_local(device)
                        : find_slot(e, device, &slot));
@@ -315,8 +309,7 @@ static calx_status *poison(PJRT_Device_PoisonExecution_Args *args)
   calx_status *error = cpu_api_callers_error(
       args->error_code, args->error_message, args->error_message_size);
   if (error == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "an execution is poisoned with an error, found code 0");
+    return cx_invalid("an execution is poisoned with an error, found code 0");
   }
   args->poisoned = cpu_api_queue_poison(args->device, args->launch_id, error);
   return NULL;

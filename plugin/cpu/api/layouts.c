@@ -56,10 +56,9 @@ static PJRT_Error *of_rank(size_t rank, PJRT_Layouts_MemoryLayout **out)
 {
   *out = cpu_api_layout_of(rank);
   if (*out != NULL) return NULL;
-  return cpu_api_error(cx_error(CALX_INVALID_ARGUMENT,
-                                "a tensor of %zu dimensions, at most %d are "
-                                "supported",
-                                rank, CPU_API_MAX_RANK));
+  return cpu_api_error(
+      cx_invalid("a tensor of %zu dimensions, at most %d are supported", rank,
+                 CPU_API_MAX_RANK));
 }
 
 static PJRT_Error *of_client(

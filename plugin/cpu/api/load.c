@@ -39,11 +39,10 @@ static calx_status *assign(PJRT_LoadedExecutable *e,
 static calx_status *find_device_group(PJRT_LoadedExecutable *e)
 {
   if (e->n_local == 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s' is for device %d%s, of other processes than %u",
-                    e->code->info->name, e->devices[0]->description.id,
-                    e->n_devices > 1 ? " and others" : "",
-                    e->client->world.process);
+    return cx_invalid("'%s' is for device %d%s, of other processes than %u",
+                      e->code->info->name, e->devices[0]->description.id,
+                      e->n_devices > 1 ? " and others" : "",
+                      e->client->world.process);
   }
   if (e->n_devices == 1 || !e->code->info->has_collectives) {
     return NULL;
@@ -64,16 +63,13 @@ static calx_status *assign_all(PJRT_LoadedExecutable *e,
   const cpu_run_program_info *info = e->code->info;
   size_t n = (size_t)info->n_replicas * info->n_partitions;
   if (n > e->client->n_devices) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s' is for %u replicas of %u partitions, there are %zu "
-                    "devices",
-                    info->name, info->n_replicas, info->n_partitions,
-                    e->client->n_devices);
+    return cx_invalid(
+        "'%s' is for %u replicas of %u partitions, there are %zu devices",
+        info->name, info->n_replicas, info->n_partitions, e->client->n_devices);
   }
   if (options->n_assigned > 0 && options->n_assigned != n) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s' is for %zu devices, the assignment has %zu",
-                    info->name, n, options->n_assigned);
+    return cx_invalid("'%s' is for %zu devices, the assignment has %zu",
+                      info->name, n, options->n_assigned);
   }
   e->devices = cx_calloc(n, sizeof(PJRT_Device *));
   e->local = cx_calloc(n, sizeof(PJRT_Device *));
@@ -115,11 +111,9 @@ calx_status *cpu_api_load(PJRT_Client *client, cpu_api_code *code,
   e->portable = options->portable && single;
   calx_status *status = NULL;
   if (options->portable && !single) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "'%s' is for %u replicas of %u partitions and cannot be "
-                      "portable",
-                      code->info->name, code->info->n_replicas,
-                      code->info->n_partitions);
+    status = cx_invalid(
+        "'%s' is for %u replicas of %u partitions and cannot be portable",
+        code->info->name, code->info->n_replicas, code->info->n_partitions);
   }
   if (status == NULL && !e->portable) status = assign_all(e, options);
   if (status != NULL) {

@@ -36,9 +36,8 @@ static ProtobufCAllocator allocator = { .alloc = allocate, .free = release };
 static calx_status *read_count(const char *name, int64_t value, uint32_t *out)
 {
   if (value < 0 || value > CPU_API_MAX_DEVICES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "compile options: %s is %" PRId64 ", at most %d can be",
-                    name, value, CPU_API_MAX_DEVICES);
+    return cx_invalid("compile options: %s is %" PRId64 ", at most %d can be",
+                      name, value, CPU_API_MAX_DEVICES);
   }
   *out = (uint32_t)value;
   return NULL;
@@ -58,11 +57,11 @@ static calx_status *read_assignment(const CpuApi__DeviceAssignment *a,
               partitions == (out->n_partitions == 0 ? 1 : out->n_partitions);
   if (!same || n == 0 || n > CPU_API_MAX_DEVICES ||
       a->n_computation_devices != partitions) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "compile options: an assignment of %u replicas and %u "
-                    "partitions (%zu listed) for %u and %u",
-                    replicas, partitions, a->n_computation_devices,
-                    out->n_replicas, out->n_partitions);
+    return cx_invalid(
+        "compile options: an assignment of %u replicas and %u partitions (%zu "
+        "listed) for %u and %u",
+        replicas, partitions, a->n_computation_devices, out->n_replicas,
+        out->n_partitions);
   }
   out->assigned = cx_alloc(n * sizeof *out->assigned);
   if (out->assigned == NULL) return cx_out_of_memory();
@@ -70,10 +69,9 @@ static calx_status *read_assignment(const CpuApi__DeviceAssignment *a,
   for (size_t p = 0; p < partitions; p++) {
     const CpuApi__Computation *c = a->computation_devices[p];
     if (c->n_replica_device_ids != replicas) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "compile options: partition %zu is assigned %zu devices, "
-                      "wanted %u",
-                      p, c->n_replica_device_ids, replicas);
+      return cx_invalid(
+          "compile options: partition %zu is assigned %zu devices, wanted %u",
+          p, c->n_replica_device_ids, replicas);
     }
     for (size_t r = 0; r < replicas; r++) {
       int64_t id = c->replica_device_ids[r];
@@ -93,9 +91,8 @@ static calx_status *read_options(const CpuApi__CompileOptions *o,
   CALX_TRY(read_count("num_replicas", b->num_replicas, &out->n_replicas));
   CALX_TRY(read_count("num_partitions", b->num_partitions, &out->n_partitions));
   if (b->device_ordinal > INT32_MAX || b->device_ordinal < -1) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "compile options: device_ordinal is %" PRId64,
-                    b->device_ordinal);
+    return cx_invalid("compile options: device_ordinal is %" PRId64,
+                      b->device_ordinal);
   }
   out->device = (int)b->device_ordinal;
   if (b->device_assignment == NULL) return NULL;
@@ -116,9 +113,8 @@ calx_status *cpu_api_options_parse(const char *bytes, size_t size,
   }
   if (message == NULL && failed) return cx_out_of_memory();
   if (message == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "failed to deserialize CompileOptionsProto, %zu bytes",
-                    size);
+    return cx_invalid("failed to deserialize CompileOptionsProto, %zu bytes",
+                      size);
   }
   calx_status *status = read_options(message, out);
   cpu_api__compile_options__free_unpacked(message, &allocator);

@@ -58,8 +58,7 @@ static calx_status *check_arg(const cpu_api_launch *l, size_t i,
   const cpu_api_shape *wanted = &l->executable->code->params[i];
   const char *name = l->executable->code->info->name;
   if (b == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "argument %zu of '%s' is NULL", i,
-                    name);
+    return cx_invalid("argument %zu of '%s' is NULL", i, name);
   }
   if (b->device == l->device && cpu_api_shape_equal(wanted, &b->shape)) {
     return NULL;
@@ -78,10 +77,10 @@ static calx_status *missing(const cpu_api_launch *l, size_t i,
 {
   for (size_t k = 0; k < i; k++) {
     if (l->donors[k] == b) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "argument %zu of '%s' is the buffer that argument %zu "
-                      "donates: f(donate(a), a)",
-                      i, l->executable->code->info->name, k);
+      return cx_invalid(
+          "argument %zu of '%s' is the buffer that argument %zu donates: "
+          "f(donate(a), a)",
+          i, l->executable->code->info->name, k);
     }
   }
   return cx_annotate(cpu_api_buffer_deleted(b), "argument %zu of '%s'", i,
@@ -138,10 +137,10 @@ static calx_status *take_args(cpu_api_launch *l, PJRT_Buffer *const *args,
     if (l->donors[i] == NULL &&
         atomic_load_explicit(&l->args[i]->donated, memory_order_relaxed) ==
             number) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "argument %zu of '%s' is a buffer that a later argument "
-                      "donates: f(a, donate(a))",
-                      i, l->executable->code->info->name);
+      return cx_invalid(
+          "argument %zu of '%s' is a buffer that a later argument donates: "
+          "f(a, donate(a))",
+          i, l->executable->code->info->name);
     }
   }
   return NULL;

@@ -62,8 +62,7 @@ calx_status *cpu_api_executable_read(const char *bytes, size_t size,
   *out = NULL;
   if (bytes != NULL && size >= sizeof h) memcpy(&h, bytes, sizeof h);
   if (memcmp(h.magic, MAGIC, sizeof h.magic) != 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%zu bytes that are no executable of calx_cpu", size);
+    return cx_invalid("%zu bytes that are no executable of calx_cpu", size);
   }
   if (h.version != VERSION) {
     return cx_error(CALX_FAILED_PRECONDITION,

@@ -172,9 +172,8 @@ static calx_status *deserialize(const char *bytes, size_t size,
       return cpu_api_topology_new(n, per_process, out);
     }
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%zu bytes that are no serialised topology of calx_cpu",
-                  size);
+  return cx_invalid("%zu bytes that are no serialised topology of calx_cpu",
+                    size);
 }
 
 CPU_API_CALL(PJRT_TopologyDescription_Deserialize, struct_size,

@@ -79,8 +79,8 @@ static calx_status *create(
   cpu_api_client_retain(args->client);
   if (args->num_shape_specs > BUFFER_LIMIT ||
       (args->num_shape_specs > 0 && args->shape_specs == NULL)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%zu shapes, at most %d",
-                    args->num_shape_specs, BUFFER_LIMIT);
+    return cx_invalid("%zu shapes, at most %d", args->num_shape_specs,
+                      BUFFER_LIMIT);
   }
   m->parts = cx_calloc(args->num_shape_specs, sizeof *m->parts);
   if (m->parts == NULL) return cx_out_of_memory();
@@ -124,9 +124,8 @@ static calx_status *part_of(manager *m, int index, part **out)
 {
   *out = NULL;
   if (index < 0 || (size_t)index >= m->n) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "buffer %d was asked for, the transfer has %zu", index,
-                    m->n);
+    return cx_invalid("buffer %d was asked for, the transfer has %zu", index,
+                      m->n);
   }
   *out = &m->parts[index];
   return NULL;
@@ -148,9 +147,8 @@ static calx_status *transfer(
   CALX_TRY(part_of(args->transfer_manager, args->buffer_index, &p));
   if (!cpu_api_is_range(args->offset, args->transfer_size, p->bytes) ||
       (args->data == NULL && args->transfer_size > 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a piece of %" PRId64 " bytes at %" PRId64 " of %zu",
-                    args->transfer_size, args->offset, p->bytes);
+    return cx_invalid("a piece of %" PRId64 " bytes at %" PRId64 " of %zu",
+                      args->transfer_size, args->offset, p->bytes);
   }
   CALX_TRY(check_pending(p));
   unsigned char *to = (unsigned char *)p->value->block.data + args->offset;
@@ -185,13 +183,11 @@ static calx_status *transfer_literal(
   CALX_TRY(cpu_api_shape_read((int)args->shape_element_type, args->shape_dims,
                               args->shape_num_dims, NULL, &shape, &bytes));
   if (!cpu_api_shape_equal(&shape, &p->shape)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "wanted %s, found %s",
-                    cpu_api_shape_str(&p->shape).s,
-                    cpu_api_shape_str(&shape).s);
+    return cx_invalid("wanted %s, found %s", cpu_api_shape_str(&p->shape).s,
+                      cpu_api_shape_str(&shape).s);
   }
   if (args->data == NULL && bytes > 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s without data",
-                    cpu_api_shape_str(&p->shape).s);
+    return cx_invalid("%s without data", cpu_api_shape_str(&p->shape).s);
   }
   CALX_TRY(check_pending(p));
   cpu_api_move_init(&move, &shape, CPU_API_MOVE_IN);

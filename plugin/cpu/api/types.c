@@ -91,25 +91,22 @@ calx_status *cpu_api_shape_check(const cpu_api_shape *shape, size_t *out_bytes)
 {
   const row *r = row_of(shape->type);
   if (r == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "there is no element type %d",
-                    shape->type);
+    return cx_invalid("there is no element type %d", shape->type);
   }
   if (shape->rank > CPU_API_MAX_RANK) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a tensor of %zu dimensions, at most %d are supported",
-                    shape->rank, CPU_API_MAX_RANK);
+    return cx_invalid("a tensor of %zu dimensions, at most %d are supported",
+                      shape->rank, CPU_API_MAX_RANK);
   }
   if (shape->rank > 0 && shape->dims == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%zu dimensions, but no list of them", shape->rank);
+    return cx_invalid("%zu dimensions, but no list of them", shape->rank);
   }
   int64_t total = r->bytes;
   bool fits = true;
   bool empty = false;
   for (size_t i = 0; i < shape->rank; i++) {
     if (shape->dims[i] < 0) {
-      return cx_error(CALX_INVALID_ARGUMENT, "dimension %zu of %s is negative",
-                      i, cpu_api_shape_str(shape).s);
+      return cx_invalid("dimension %zu of %s is negative", i,
+                        cpu_api_shape_str(shape).s);
     }
     empty = empty || shape->dims[i] == 0;
     fits = fits && !__builtin_mul_overflow(total, shape->dims[i], &total);
@@ -202,17 +199,16 @@ static calx_status *permuted_strides(
   }
   if (tiled->minor_to_major_size != shape->rank ||
       (shape->rank > 0 && tiled->minor_to_major == NULL)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "a layout of %zu dimensions for %s",
-                    tiled->minor_to_major_size, cpu_api_shape_str(shape).s);
+    return cx_invalid("a layout of %zu dimensions for %s",
+                      tiled->minor_to_major_size, cpu_api_shape_str(shape).s);
   }
   uint64_t seen = 0;
   int64_t step = (int64_t)cpu_api_type_bytes(shape->type);
   for (size_t i = 0; i < shape->rank; i++) {
     int64_t d = tiled->minor_to_major[i];
     if (d < 0 || d >= (int64_t)shape->rank || (seen >> d & 1) != 0) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "minor_to_major is no order of %zu dimensions",
-                      shape->rank);
+      return cx_invalid("minor_to_major is no order of %zu dimensions",
+                        shape->rank);
     }
     seen |= UINT64_C(1) << d;
     strides[d] = step;
@@ -238,8 +234,7 @@ calx_status *cpu_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
   if (layout->type != PJRT_Buffer_MemoryLayout_Type_Strides ||
       layout->strides.num_byte_strides != shape->rank ||
       (shape->rank > 0 && layout->strides.byte_strides == NULL)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "no layout of %s",
-                    cpu_api_shape_str(shape).s);
+    return cx_invalid("no layout of %s", cpu_api_shape_str(shape).s);
   }
   for (size_t i = 0; i < shape->rank; i++) {
     strides[i] = layout->strides.byte_strides[i];

@@ -23,10 +23,9 @@ calx_status *cpu_api_environment(const char *name, int64_t low, int64_t high,
   errno = 0;
   long long value = strtoll(text, &end, 10);
   if (errno != 0 || *end != '\0' || value < low || value > high) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s wants a number from %" PRId64 " to %" PRId64
-                    ", found '%.40s'",
-                    name, low, high, text);
+    return cx_invalid("%s wants a number from %" PRId64 " to %" PRId64
+                      ", found '%.40s'",
+                      name, low, high, text);
   }
   *out = value;
   return NULL;
@@ -66,15 +65,13 @@ static calx_status *read_option(const PJRT_NamedValue *o, const option *which,
                                 cpu_api_world *out)
 {
   if (o->type != PJRT_NamedValue_kInt64) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "option %s wants an int64, found a value of type %s",
-                    which->name, type_name(o->type));
+    return cx_invalid("option %s wants an int64, found a value of type %s",
+                      which->name, type_name(o->type));
   }
   if (o->int64_value < which->low || o->int64_value > which->high) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "option %s wants %" PRId64 " to %" PRId64
-                    ", found %" PRId64,
-                    which->name, which->low, which->high, o->int64_value);
+    return cx_invalid("option %s wants %" PRId64 " to %" PRId64
+                      ", found %" PRId64,
+                      which->name, which->low, which->high, o->int64_value);
   }
   const int32_t value = (int32_t)o->int64_value;
   memcpy((char *)out + which->field, &value, sizeof value);
@@ -87,8 +84,7 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
                                  cpu_api_world *out)
 {
   if (n > 0 && options == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%zu options, but no list of them",
-                    n);
+    return cx_invalid("%zu options, but no list of them", n);
   }
   for (size_t i = 0; i < n; i++) {
     const PJRT_NamedValue *o = &options[i];
@@ -110,33 +106,31 @@ static calx_status *split_evenly(cpu_api_world *w)
   w->host_processes = w->n_processes / w->n_hosts;
   w->host_first = w->host * w->host_processes;
   if (w->n_processes % w->n_hosts == 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "num_nodes %u are not as many on each of %u hosts, and there "
-                  "is no option " CALX_OPTION_HOST_PROCESSES,
-                  w->n_processes, w->n_hosts);
+  return cx_invalid(
+      "num_nodes %u are not as many on each of %u hosts, and there is no "
+      "option " CALX_OPTION_HOST_PROCESSES,
+      w->n_processes, w->n_hosts);
 }
 
 static calx_status *check_world(const cpu_api_world *w)
 {
   if (w->process >= w->n_processes || w->host >= w->n_hosts) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "node_id %u of num_nodes %u, " CALX_OPTION_HOST
-                    " %u of " CALX_OPTION_HOSTS " %u: they count from 0",
-                    w->process, w->n_processes, w->host, w->n_hosts);
+    return cx_invalid("node_id %u of num_nodes %u, " CALX_OPTION_HOST
+                      " %u of " CALX_OPTION_HOSTS " %u: they count from 0",
+                      w->process, w->n_processes, w->host, w->n_hosts);
   }
   if ((uint64_t)w->n_processes * w->per_process > CPU_API_MAX_DEVICES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%u processes of %u devices are more than %d devices",
-                    w->n_processes, w->per_process, CPU_API_MAX_DEVICES);
+    return cx_invalid("%u processes of %u devices are more than %d devices",
+                      w->n_processes, w->per_process, CPU_API_MAX_DEVICES);
   }
   if (w->process - w->host_first >= w->host_processes ||
       w->host_first > w->n_processes ||
       w->host_processes > w->n_processes - w->host_first) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "node_id %u of num_nodes %u is not on host %u of %u, which "
-                    "has processes %u to %u",
-                    w->process, w->n_processes, w->host, w->n_hosts,
-                    w->host_first, w->host_first + w->host_processes - 1);
+    return cx_invalid(
+        "node_id %u of num_nodes %u is not on host %u of %u, which has "
+        "processes %u to %u",
+        w->process, w->n_processes, w->host, w->n_hosts, w->host_first,
+        w->host_first + w->host_processes - 1);
   }
   return NULL;
 }
@@ -144,12 +138,11 @@ static calx_status *check_world(const cpu_api_world *w)
 calx_status *cpu_api_world_check_segment(const cpu_api_world *w)
 {
   if (w->host_processes <= 1 || w->segment_fd >= 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "num_nodes is %u: processes of one host need a shared "
-                  "segment, and there is no option " CALX_OPTION_SEGMENT_FD
-                  "; were they of several hosts, " CALX_OPTION_HOSTS
-                  " would say so",
-                  w->n_processes);
+  return cx_invalid(
+      "num_nodes is %u: processes of one host need a shared segment, and there "
+      "is no option " CALX_OPTION_SEGMENT_FD
+      "; were they of several hosts, " CALX_OPTION_HOSTS " would say so",
+      w->n_processes);
 }
 
 calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
@@ -168,8 +161,8 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
     out->per_process = (uint32_t)count;
   }
   if ((out->host_first == UINT32_MAX) != (out->host_processes == 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT, CALX_OPTION_HOST_FIRST
-                    " and " CALX_OPTION_HOST_PROCESSES " go together");
+    return cx_invalid(CALX_OPTION_HOST_FIRST " and " CALX_OPTION_HOST_PROCESSES
+                                             " go together");
   }
   if (out->host_processes == 0) CALX_TRY(split_evenly(out));
   return check_world(out);

@@ -56,9 +56,8 @@ calx_status *cpu_coll_new(const cpu_coll_topology *topology, cpu_coll **out)
 {
   *out = NULL;
   if (topology->n_host > CPU_COLL_HOST_DEVICES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%u devices on this host; at most %d are supported",
-                    (unsigned)topology->n_host, CPU_COLL_HOST_DEVICES);
+    return cx_invalid("%u devices on this host; at most %d are supported",
+                      (unsigned)topology->n_host, CPU_COLL_HOST_DEVICES);
   }
   cpu_coll *coll = cx_calloc(1, sizeof *coll);
   if (coll == NULL) return cx_out_of_memory();

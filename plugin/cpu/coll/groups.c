@@ -181,8 +181,8 @@ int64_t cpu_coll_source_of(const cx_hlo_op *op, uint32_t n_partitions,
 static calx_status *bad(const cx_hlo_op *op, const char *what, int64_t a,
                         int64_t b, const char *of)
 {
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s %lld of %lld %s",
-                  cpu_coll_name(op), what, (long long)a, (long long)b, of);
+  return cx_invalid("%s: %s %lld of %lld %s", cpu_coll_name(op), what,
+                    (long long)a, (long long)b, of);
 }
 
 // Checks result sizes that depend on the size of the group.
@@ -211,9 +211,8 @@ static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
       default: break;
     }
     if (right) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: a group of %u makes no %s of %s", cpu_coll_name(op),
-                    (unsigned)group, cx_hlo_shape(y).s, cx_hlo_shape(x).s);
+    return cx_invalid("%s: a group of %u makes no %s of %s", cpu_coll_name(op),
+                      (unsigned)group, cx_hlo_shape(y).s, cx_hlo_shape(x).s);
   }
   return NULL;
 }
@@ -254,9 +253,9 @@ static calx_status *check_attributes(const cx_hlo_op *op)
   }
   if (cx_hlo_op_attr(op, CX_HLO_A_USE_GLOBAL_DEVICE_IDS) != NULL &&
       mode_of(op) != FLATTENED) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: use_global_device_ids needs a channel_handle above 0",
-                    cpu_coll_name(op));
+    return cx_invalid(
+        "%s: use_global_device_ids needs a channel_handle above 0",
+        cpu_coll_name(op));
   }
   return NULL;
 }
@@ -266,11 +265,10 @@ calx_status *cpu_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
 {
   const uint64_t n = (uint64_t)n_replicas * n_partitions;
   if (n == 0 || n > CPU_COLL_DEVICES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: %u replicas of %u partitions are none or more than "
-                    "%d devices",
-                    cpu_coll_name(op), (unsigned)n_replicas,
-                    (unsigned)n_partitions, CPU_COLL_DEVICES);
+    return cx_invalid(
+        "%s: %u replicas of %u partitions are none or more than %d devices",
+        cpu_coll_name(op), (unsigned)n_replicas, (unsigned)n_partitions,
+        CPU_COLL_DEVICES);
   }
   CALX_TRY(check_attributes(op));
   const world all = { mode_of(op), n_replicas, n_partitions, 0 };

@@ -23,8 +23,7 @@ static calx_status *choose(const char **out)
     if (strcmp(asked, "mpich") == 0 || strcmp(asked, "openmpi") == 0) {
       return NULL;
     }
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_MPI is '%s', mpich or openmpi is wanted", asked);
+    return cx_invalid("CALX_MPI is '%s', mpich or openmpi is wanted", asked);
   }
   // Processes of Open MPI's launchers have none of MPICH's variables.
   const bool theirs = is_set("OMPI_COMM_WORLD_RANK") ||

@@ -41,11 +41,10 @@ static calx_status *read_hosts(cpu_coll *coll, const host_info *all, uint32_t n)
     const cpu_coll_host *host =
         &coll->hosts[coll->n_hosts - (coll->n_hosts > 0)];
     if (device < next && t->first == host->first && t->n == host->n) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "process %u says that its host has devices %u to %u, but "
-                    "the processes before it do not",
-                    (unsigned)i, (unsigned)t->first,
-                    (unsigned)(t->first + t->n - 1));
+    return cx_invalid(
+        "process %u says that its host has devices %u to %u, but the processes "
+        "before it do not",
+        (unsigned)i, (unsigned)t->first, (unsigned)(t->first + t->n - 1));
   }
   return NULL;
 }

@@ -115,14 +115,12 @@ static calx_status *check_file(int fd)
 {
   struct stat file;
   if (fstat(fd, &file) != 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "descriptor %d is no shared segment: %s", fd,
-                    strerror(errno));
+    return cx_invalid("descriptor %d is no shared segment: %s", fd,
+                      strerror(errno));
   }
   if (!S_ISREG(file.st_mode) || file.st_size < (off_t)CALX_SEGMENT_BYTES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "descriptor %d is no shared segment: it has %lld bytes", fd,
-                    (long long)file.st_size);
+    return cx_invalid("descriptor %d is no shared segment: it has %lld bytes",
+                      fd, (long long)file.st_size);
   }
   return NULL;
 }
@@ -141,11 +139,11 @@ static calx_status *map_job(cpu_coll *coll)
       coll->job->processes == processes) {
     return NULL;
   }
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "descriptor %d is no shared segment of %u processes: it "
-                  "begins with %08x and %u processes",
-                  coll->topology.fd, (unsigned)processes,
-                  (unsigned)coll->job->magic, (unsigned)coll->job->processes);
+  return cx_invalid(
+      "descriptor %d is no shared segment of %u processes: it begins with %08x "
+      "and %u processes",
+      coll->topology.fd, (unsigned)processes, (unsigned)coll->job->magic,
+      (unsigned)coll->job->processes);
 }
 
 static calx_status *map_fixed(cpu_coll *coll)

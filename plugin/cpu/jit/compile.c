@@ -289,7 +289,7 @@ static calx_status *compile(const cpu_jit_options *options,
 {
   const int lanes = options == NULL ? 0 : options->lanes;
   if (lanes != 0 && lanes != 4 && lanes != 8 && lanes != 16) {
-    return cx_error(CALX_INVALID_ARGUMENT, "kernels of %d lanes", lanes);
+    return cx_invalid("kernels of %d lanes", lanes);
   }
   cpu_jit_target target = { 0 };
   set_target(&target, lanes);

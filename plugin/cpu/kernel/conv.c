@@ -20,8 +20,7 @@ calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
 {
   cpu_kernel_conv_desc *d = &kernel->conv;
   if (!cpu_kernel_conv_is_sound(d) || !cpu_kernel_conv_size(kernel, d)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a description of a convolution contradicts itself");
+    return cx_invalid("a description of a convolution contradicts itself");
   }
   if (kernel->bytes[0] == 0 || kernel->bytes[1] == 0 || kernel->bytes[2] == 0) {
     kernel->run = run_empty;

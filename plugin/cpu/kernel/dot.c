@@ -344,8 +344,7 @@ calx_status *cpu_kernel_dot_new(cpu_kernel *kernel)
   cpu_kernel_set(kernel, run_dot, p, "loops");
   p->d = kernel->dot;
   if (!is_sound(&p->d, p)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a description of a matrix product contradicts itself");
+    return cx_invalid("a description of a matrix product contradicts itself");
   }
   const int64_t n[3] = { p->batches * p->m * p->k, p->batches * p->k * p->n,
                          p->batches * p->m * p->n };

@@ -39,9 +39,8 @@ calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
   } else if (desc->words[0] == CPU_KERNEL_CONV) {
     status = cpu_kernel_conv_new(k, pool, tune);
   } else {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "a kernel's description is of the unknown kind %lld",
-                      (long long)desc->words[0]);
+    status = cx_invalid("a kernel's description is of the unknown kind %lld",
+                        (long long)desc->words[0]);
   }
   if (status == NULL && k->scratch == SIZE_MAX) {
     status = cx_error(CALX_RESOURCE_EXHAUSTED,
@@ -73,10 +72,9 @@ calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
                             void *scratch)
 {
   if (cpu_threads_size(pool) != kernel->threads) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the kernel %s was made for a pool of %d threads, this one "
-                    "has %d",
-                    kernel->name, kernel->threads, cpu_threads_size(pool));
+    return cx_invalid(
+        "the kernel %s was made for a pool of %d threads, this one has %d",
+        kernel->name, kernel->threads, cpu_threads_size(pool));
   }
   return kernel->run(kernel, pool, lhs, rhs, out, scratch);
 }

@@ -170,10 +170,10 @@ static calx_status *pair(cpu_lower_assembly *a, const cx_hlo_func *f,
     int64_t r = attr->kind == CX_HLO_ATTR_INT ? attr->as.integer : -1;
     if (r < 0 || r >= (int64_t)f->n_results || alias[r] >= 0 ||
         !cx_hlo_type_equal(&info->params[i], &info->results[r])) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "tf.aliasing_output of parameter %zu: wants a result of "
-                      "its type that no other parameter has, found %lld",
-                      i, (long long)r);
+      return cx_invalid(
+          "tf.aliasing_output of parameter %zu: wants a result of its type "
+          "that no other parameter has, found %lld",
+          i, (long long)r);
     }
     alias[r] = (int32_t)i;
   }

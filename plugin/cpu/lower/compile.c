@@ -42,8 +42,8 @@ static calx_status *count_devices(const cx_hlo_module *m, uint32_t asked,
 {
   int64_t n = asked != 0 ? (int64_t)asked : module_int(m, name);
   if (n < 1 || n > DEVICE_LIMIT) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: wants 1 to %d, found %" PRId64,
-                    name, DEVICE_LIMIT, n);
+    return cx_invalid("%s: wants 1 to %d, found %" PRId64, name, DEVICE_LIMIT,
+                      n);
   }
   *out = (uint32_t)n;
   return NULL;
@@ -115,8 +115,7 @@ static calx_status *write_stats(const cpu_run_program_info *info)
   if (path == NULL) return NULL;
   FILE *file = fopen(path, "a");
   if (file == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_CPU_STATS: the file '%s' cannot be written", path);
+    return cx_invalid("CALX_CPU_STATS: the file '%s' cannot be written", path);
   }
   fprintf(file, "%s %zu %zu %zu\n", info->name[0] == '\0' ? "-" : info->name,
           info->n_compiled, info->n_library, info->n_interpreted);

@@ -42,8 +42,7 @@ static calx_status *read_lanes(int *out)
          : strcmp(text, "4") == 0 ? 4
                                   : 0;
   if (*out == 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_CPU_LANES: wants 16, 8 or 4, found '%s'", text);
+    return cx_invalid("CALX_CPU_LANES: wants 16, 8 or 4, found '%s'", text);
   }
   if (*out == 8 && !__builtin_cpu_supports("avx2")) {
     return cx_error(CALX_FAILED_PRECONDITION,

@@ -174,8 +174,8 @@ calx_status *cpu_opt_top_k(cpu_opt_walk *w, cx_hlo_op *op)
   cpu_opt_value x = op->operands[0];
   const cx_hlo_type t = x->type.tensor;
   if (t.rank == 0 || k->as.integer < 0 || k->as.integer > t.dims[t.rank - 1]) {
-    return cx_error(CALX_INVALID_ARGUMENT, "top_k: there are no %lld of %s",
-                    (long long)k->as.integer, cx_hlo_shape(&t).s);
+    return cx_invalid("top_k: there are no %lld of %s",
+                      (long long)k->as.integer, cx_hlo_shape(&t).s);
   }
   const int64_t last = (int64_t)t.rank - 1;
   const cx_hlo_type indices = { CX_HLO_I32, t.rank, t.dims };

@@ -92,8 +92,8 @@ static calx_status *measure_with(const cx_hlo_module *m, cx_hlo_func *entry,
     if (first == NULL) {
       n--;
     } else if (n > m->n_funcs) {
-      return cx_error(CALX_INVALID_ARGUMENT, "function '%.*s' calls itself",
-                      (int)first->name.n, first->name.s);
+      return cx_invalid("function '%.*s' calls itself", (int)first->name.n,
+                        first->name.s);
     } else {
       stack[n++] = frame_of(first);
     }

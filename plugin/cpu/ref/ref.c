@@ -13,8 +13,9 @@ static calx_status *check_tensors(const char *what, const cpu_ref_tensor *given,
       return cx_error(CALX_UNIMPLEMENTED, "%s %zu is no plain tensor", what, i);
     }
     if (cx_hlo_type_equal(&given[i].type, &types[i].tensor)) continue;
-    return cx_error(CALX_INVALID_ARGUMENT, "%s %zu must be %s, got %s", what, i,
-                    cx_hlo_shape(&types[i].tensor).s, CPU_REF_SHAPE(&given[i]));
+    return cx_invalid("%s %zu must be %s, got %s", what, i,
+                      cx_hlo_shape(&types[i].tensor).s,
+                      CPU_REF_SHAPE(&given[i]));
   }
   return NULL;
 }
@@ -66,8 +67,7 @@ static calx_status *run_func(const cpu_ref_call *c, const cx_hlo_func *f)
   CALX_TRY(cpu_ref_machine_env(c->machine));
   note_functions(c->machine);
   if (f->body.first == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "function '%.*s' has no body",
-                    (int)f->name.n, f->name.s);
+    return cx_invalid("function '%.*s' has no body", (int)f->name.n, f->name.s);
   }
   return run_block(c, f->body.first);
 }
@@ -159,7 +159,7 @@ static calx_status *run_region(const cpu_ref_call *c,
 {
   const cx_hlo_block *block = region->first;
   if (block == NULL || cx_hlo_terminator(block) == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "a region is empty or has no end");
+    return cx_invalid("a region is empty or has no end");
   }
   CALX_TRY(cpu_ref_machine_env_of(c->machine, region, 1));
   cpu_ref_note_uses(c->machine, block);

@@ -186,7 +186,7 @@ calx_status *cpu_ref_block(cpu_ref_machine *m, const cx_hlo_block *block,
 {
   const cx_hlo_op *end = cx_hlo_terminator(block);
   if (end == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "a block does not end with return");
+    return cx_invalid("a block does not end with return");
   }
   calx_status *status = NULL;
   for (const cx_hlo_op *op = block->first; op != end && status == NULL;

@@ -273,8 +273,8 @@ calx_status *cpu_threads_new(int threads, cpu_threads **out)
 {
   *out = NULL;
   if (threads < 1 || threads > 4096) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "a pool has 1 to 4096 threads, %d were asked for", threads);
+    return cx_invalid("a pool has 1 to 4096 threads, %d were asked for",
+                      threads);
   }
   pthread_once(&once, watch_forks);
   size_t n = (size_t)threads - 1;

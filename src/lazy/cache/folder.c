@@ -112,8 +112,7 @@ static calx_status *choose(const char *path, bool readonly)
 calx_status *calx_cache_open(const char *path, bool readonly)
 {
   if (path == NULL || *path == '\0') {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "calx_cache_open: a folder is wanted, found none");
+    return cx_invalid("calx_cache_open: a folder is wanted, found none");
   }
   CALX_TRY(cx_lazy_cache_folder(path, readonly));
   char whole[PATH_MAX];  // stays the same when the program changes its folder

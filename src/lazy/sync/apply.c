@@ -44,18 +44,17 @@ static calx_status *check_operands(const cx_lazy_call *call,
   for (uint32_t i = 0; i < call->n_in; i++) {
     const calx_tensor *t = call->in[i];
     if (t == NULL) {
-      return cx_error(CALX_INVALID_ARGUMENT, "%s: operand %u is NULL",
-                      call->op->name, i);
+      return cx_invalid("%s: operand %u is NULL", call->op->name, i);
     }
     if (t->node == NULL ||
         (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
       CALX_TRY(cx_lazy_tensor_usable(t, call->op->name, i));
     }
     if (*device != NULL && *device != t->device) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "%s: operand %u is on %s, the ones before it on %s; move "
-                      "it with calx_to",
-                      call->op->name, i, t->device->name, (*device)->name);
+      return cx_invalid(
+          "%s: operand %u is on %s, the ones before it on %s; move it with "
+          "calx_to",
+          call->op->name, i, t->device->name, (*device)->name);
     }
     *device = t->device;
   }
@@ -101,8 +100,8 @@ static calx_status *check_sizes(const cx_graph_node *node, uint32_t n_out)
     if (is_small(s) ||
         cx_dims_bytes(s->dtype, s->dims, s->rank, &elements, &bytes))
       continue;
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: the result %s is too large",
-                    node->op->name, cx_graph_shape_str(s));
+    return cx_invalid("%s: the result %s is too large", node->op->name,
+                      cx_graph_shape_str(s));
   }
   return NULL;
 }

@@ -263,18 +263,14 @@ static calx_status *check_add(calx_closure_fn *fn, calx_tensor *const *tensors,
 {
   CALX_TRY(cx_options_take("step closure", given, out, sizeof *out));
   if (fn == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "step closure: the function is "
-                    "NULL");
+    return cx_invalid("step closure: the function is NULL");
   }
   if (tensors == NULL && n != 0) {
-    return cx_error(CALX_INVALID_ARGUMENT, "step closure: %zu tensors at NULL",
-                    n);
+    return cx_invalid("step closure: %zu tensors at NULL", n);
   }
   for (size_t i = 0; i < n; i++) {
     if (tensors[i] == NULL) {
-      return cx_error(CALX_INVALID_ARGUMENT, "step closure: tensor %zu is NULL",
-                      i);
+      return cx_invalid("step closure: tensor %zu is NULL", i);
     }
     const calx_status *error = calx_tensor_error(tensors[i]);
     if (error != NULL) return cx_status_copy(error);

@@ -304,8 +304,7 @@ static void format_tensor(const calx_tensor *t, const unsigned char *data,
 char *calx_tensor_str(calx_tensor *t)
 {
   if (t == NULL) {
-    cx_lazy_scope_pin(
-        cx_error(CALX_INVALID_ARGUMENT, "print: the tensor is NULL"));
+    cx_lazy_scope_pin(cx_invalid("print: the tensor is NULL"));
     return NULL;
   }
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);

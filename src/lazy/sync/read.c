@@ -110,16 +110,14 @@ static void hint_at_nan(calx_dtype dtype, const void *data)
 calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
 {
   if (t == NULL || (data == NULL && bytes != 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "read: the %s is NULL",
-                    t == NULL ? "tensor" : "data");
+    return cx_invalid("read: the %s is NULL", t == NULL ? "tensor" : "data");
   }
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
   CALX_TRY(t->host != NULL ? NULL : cx_lazy_tensor_usable(t, "read", 0));
   size_t wanted = (size_t)cx_graph_shape_numel(s) * calx_dtype_size(s->dtype);
   if (bytes != wanted) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "read: %s has %zu bytes, room is given for %zu",
-                    cx_graph_shape_str(s), wanted, bytes);
+    return cx_invalid("read: %s has %zu bytes, room is given for %zu",
+                      cx_graph_shape_str(s), wanted, bytes);
   }
   if (t->host != NULL) {
     if (bytes != 0) memcpy(data, t->host->data, bytes);
@@ -137,7 +135,7 @@ static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
   calx_status *status = NULL;
   if (t == NULL) {
-    status = cx_error(CALX_INVALID_ARGUMENT, "%s: the tensor is NULL", call);
+    status = cx_invalid("%s: the tensor is NULL", call);
   } else if ((t->node != NULL || t->host != NULL) &&
              cx_graph_shape_numel(s) != 1) {
     status = cx_error(

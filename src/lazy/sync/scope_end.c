@@ -31,13 +31,12 @@ calx_status *calx_scope_end(calx_scope *scope)
 {
   if (scope == &cx_lazy_no_scope) return end_no_scope();
   if (!is_open(scope)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "calx_scope_end: this scope is not open on this thread "
-                    "(ended twice, or by an outer one)");
+    return cx_invalid(
+        "calx_scope_end: this scope is not open on this thread (ended twice, "
+        "or by an outer one)");
   }
   if (scope->is_root) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "calx_scope_end: the root scope ends with its thread");
+    return cx_invalid("calx_scope_end: the root scope ends with its thread");
   }
   // Late failures of a device are reported to threads that take steps on it.
   calx_device *device =

@@ -333,10 +333,10 @@ static calx_status *check_named(const calx_device *d, calx_tensor *const *named,
     if (t == NULL) continue;
     CALX_TRY(cx_lazy_tensor_usable(t, "sync", (uint32_t)i));
     if (t->device == d) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "sync: operand %zu is on %s, the calling thread's device "
-                    "is %s: see calx_device_set_current",
-                    i, t->device->name, d->name);
+    return cx_invalid(
+        "sync: operand %zu is on %s, the calling thread's device is %s: see "
+        "calx_device_set_current",
+        i, t->device->name, d->name);
   }
   return NULL;
 }

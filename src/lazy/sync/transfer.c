@@ -17,21 +17,18 @@ static calx_status *check_content(const char *call, const void *data,
 {
   int64_t elements;
   if (!cx_dtype_valid(dtype)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: %d is no element type", call,
-                    (int)dtype);
+    return cx_invalid("%s: %d is no element type", call, (int)dtype);
   }
   if (dims.count > CALX_MAX_RANK) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: rank %zu, at most %d are possible", call, dims.count,
-                    CALX_MAX_RANK);
+    return cx_invalid("%s: rank %zu, at most %d are possible", call, dims.count,
+                      CALX_MAX_RANK);
   }
   *out = (cx_graph_shape){ .dtype = dtype, .rank = (uint32_t)dims.count };
   for (size_t i = 0; i < dims.count; i++) {
     out->dims[i] = dims.values[i];
     if (out->dims[i] < 0) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "%s: size %lld of dimension %zu is negative", call,
-                      (long long)out->dims[i], i);
+      return cx_invalid("%s: size %lld of dimension %zu is negative", call,
+                        (long long)out->dims[i], i);
     }
   }
   if (!cx_dims_bytes(dtype, out->dims, out->rank, &elements, out_bytes)) {
@@ -39,8 +36,8 @@ static calx_status *check_content(const char *call, const void *data,
                     cx_graph_shape_str(out));
   }
   if (data != NULL || elements == 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s: the data of %s is NULL", call,
-                  cx_graph_shape_str(out));
+  return cx_invalid("%s: the data of %s is NULL", call,
+                    cx_graph_shape_str(out));
 }
 
 // done: NULL, or called once, on failure too.
@@ -152,8 +149,7 @@ calx_tensor *calx_host_tensor(const void *data, calx_dtype dtype,
 
 static calx_tensor *null_tensor(const char *call)
 {
-  return cx_lazy_tensor_poison(
-      cx_error(CALX_INVALID_ARGUMENT, "%s: the tensor is NULL", call));
+  return cx_lazy_tensor_poison(cx_invalid("%s: the tensor is NULL", call));
 }
 
 static calx_tensor *failed_read(calx_status *status)

@@ -265,9 +265,8 @@ calx_status *calx_device_open(const char *name, calx_device **out_device)
                    ? strtol(name + 4, &end, 10)
                    : -1;
   if (end == NULL || *end != '\0' || name[4] < '0' || name[4] > '9') {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "'%s' is no device: devices are xla, xla:0, xla:1, …",
-                    name);
+    return cx_invalid("'%s' is no device: devices are xla, xla:0, xla:1, …",
+                      name);
   }
   if (index >= world.count) {
     return cx_error(

@@ -49,10 +49,10 @@ calx_status *cx_lazy_tensor_usable(const calx_tensor *t, const char *op,
                     op, operand, calx_status_message(t->problem->status));
   }
   if (t->host != NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: Input tensor is not an XLA tensor: operand %u is %s "
-                    "on the host; move it with calx_to(tensor, NULL)",
-                    op, operand, cx_graph_shape_str(&t->host->shape));
+    return cx_invalid(
+        "%s: Input tensor is not an XLA tensor: operand %u is %s on the host; "
+        "move it with calx_to(tensor, NULL)",
+        op, operand, cx_graph_shape_str(&t->host->shape));
   }
   if (t->node != NULL &&
       (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
