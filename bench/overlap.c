@@ -183,7 +183,7 @@ static cpu_run_program *compile(const chain *c, form f, cpu_threads *pool)
   put_text(&text, c, f != ALONE);
   const cpu_lower_compile_options options = { .n_replicas =
                                                   f == ALONE ? 1 : DEVICES,
-                                              .pool = pool };
+                                              .threads = pool };
   cpu_run_program *p = NULL;
   bench_need(cpu_lower_compile(cx_text_str(&text), text.size, &options, &p));
   cx_text_free(&text);

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t engine_main_prepare(unsigned char *data, size_t size, size_t most)
 {
   start();
-  const cpu_lower_compile_options options = { .pool = pool };
+  const cpu_lower_compile_options options = { .threads = pool };
   cpu_run_program *p = NULL;
   cx_text bytes = { 0 };
   calx_status *status =

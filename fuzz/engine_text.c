@@ -123,7 +123,7 @@ static void start(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   if (pool == NULL) start();
-  const cpu_lower_compile_options options = { .pool = pool };
+  const cpu_lower_compile_options options = { .threads = pool };
   cpu_run_program *p = NULL;
   calx_status *status =
       cpu_lower_compile((const char *)data, size, &options, &p);

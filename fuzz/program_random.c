@@ -230,7 +230,7 @@ static calx_status *run_lowered(driver *d, engine e, const cx_gen_program *p,
 {
   const cpu_lower_compile_options options = { .n_replicas = 1,
                                               .n_partitions = 1,
-                                              .pool = d->pool };
+                                              .threads = d->pool };
   cpu_run_program *program = NULL;
   if (e == INTERPRETED) setenv("CALX_CPU_REF", "1", 1);
   calx_status *status =

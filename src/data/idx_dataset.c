@@ -10,15 +10,15 @@
 #include "data/idx.h"
 #include "data/images.h"
 
-typedef struct digits {
+typedef struct idx_pair {
   cx_data_idx images;  // (N, H, W)
   cx_data_idx labels;  // (N)
   cx_data_levels levels;
-} digits;
+} idx_pair;
 
 static void free_digits(void *user)
 {
-  digits *d = user;
+  idx_pair *d = user;
   cx_free(d->images.data);
   cx_free(d->labels.data);
   cx_free(d);
@@ -26,7 +26,7 @@ static void free_digits(void *user)
 
 static calx_status *get(void *user, int64_t index, void *const *fields)
 {
-  const digits *d = user;
+  const idx_pair *d = user;
   size_t pixels = (size_t)(d->images.dims[1] * d->images.dims[2]);
   cx_data_levels_apply(&d->levels, d->images.data + (size_t)index * pixels,
                        pixels, fields[0]);
@@ -73,7 +73,7 @@ static calx_status *check_counts(const char *images, const char *labels)
 }
 
 static calx_status *check_pair(const char *images, const char *labels,
-                               const digits *d, int64_t classes)
+                               const idx_pair *d, int64_t classes)
 {
   const int64_t *dims = d->images.dims;
   if (dims[1] == 0 || dims[2] == 0) {
@@ -96,7 +96,7 @@ static calx_status *check_pair(const char *images, const char *labels,
 }
 
 static calx_status *read_pair(const char *images, const char *labels,
-                              const calx_idx_options *given, digits *d)
+                              const calx_idx_options *given, idx_pair *d)
 {
   if (images == NULL || labels == NULL) {
     return cx_invalid("idx dataset: the path of the %s is NULL",
@@ -115,7 +115,7 @@ static calx_status *read_pair(const char *images, const char *labels,
 calx_dataset *calx_dataset_idx_with(const char *images, const char *labels,
                                     const calx_idx_options *options)
 {
-  digits *d = cx_calloc(1, sizeof *d);
+  idx_pair *d = cx_calloc(1, sizeof *d);
   if (d == NULL) return cx_data_failed(cx_out_of_memory());
   calx_status *status = read_pair(images, labels, options, d);
   if (status != NULL) {

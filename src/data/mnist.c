@@ -15,14 +15,14 @@ typedef struct shared {
   calx_dataset *whole;
 } shared;
 
-typedef struct part {
+typedef struct mnist_part {
   shared *of;
   int64_t begin;
-} part;
+} mnist_part;
 
 static calx_status *get(void *user, int64_t index, void *const *fields)
 {
-  const part *p = user;
+  const mnist_part *p = user;
   return calx_dataset_get(p->of->whole, p->begin + index, fields);
 }
 
@@ -35,16 +35,16 @@ static void unshare(shared *s)
 
 static void free_part(void *user)
 {
-  part *p = user;
+  mnist_part *p = user;
   unshare(p->of);
   cx_free(p);
 }
 
 static calx_dataset *new_part(shared *s, int64_t begin, int64_t end)
 {
-  part *p = cx_alloc(sizeof *p);
+  mnist_part *p = cx_alloc(sizeof *p);
   if (p == NULL) return cx_data_failed(cx_out_of_memory());
-  *p = (part){ s, begin };
+  *p = (mnist_part){ s, begin };
   atomic_fetch_add(&s->refs, 1);
   return calx_dataset_new(end - begin, s->whole->fields, s->whole->n_fields,
                           get, p, free_part);

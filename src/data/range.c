@@ -2,14 +2,14 @@
 #include "base/alloc.h"
 #include "data/dataset.h"
 
-typedef struct range {
+typedef struct row_range {
   const calx_dataset *dataset;  // outlives the range
   int64_t begin;
-} range;
+} row_range;
 
 static calx_status *get(void *user, int64_t index, void *const *fields)
 {
-  const range *r = user;
+  const row_range *r = user;
   return calx_dataset_get(r->dataset, r->begin + index, fields);
 }
 
@@ -24,9 +24,9 @@ calx_dataset *calx_dataset_range(calx_dataset *dataset, int64_t begin,
                  "dataset range: samples %lld to %lld of %lld were asked for",
                  (long long)begin, (long long)end, (long long)dataset->size));
   }
-  range *r = cx_alloc(sizeof *r);
+  row_range *r = cx_alloc(sizeof *r);
   if (r == NULL) return cx_data_failed(cx_out_of_memory());
-  *r = (range){ dataset, begin };
+  *r = (row_range){ dataset, begin };
   return calx_dataset_new(end - begin, dataset->fields, dataset->n_fields, get,
                           r, cx_free);
 }

@@ -267,3 +267,27 @@ int64_t cx_hlo_elements_int(const cx_hlo_elements *e, size_t i)
   const size_t at = e->splat ? 0 : i * cx_hlo_elem_bytes(elem);
   return cx_hlo_load_int(elem, e->data + at);
 }
+
+// ---- reading ----
+
+const cx_hlo_op *cx_hlo_block_combiner(const cx_hlo_block *block, size_t i)
+{
+  const cx_hlo_op *end = block->last;
+  const cx_hlo_value *out = end->operands[i];
+  const cx_hlo_value *x = &block->args[i];
+  const cx_hlo_value *y = &block->args[end->n_operands + i];
+  const cx_hlo_op *op = out->op;
+  if (op == NULL || op->n_operands != 2 || out != &op->results[0]) return NULL;
+  const bool both = (op->operands[0] == x && op->operands[1] == y) ||
+                    (op->operands[0] == y && op->operands[1] == x);
+  switch (op->kind) {
+    case CX_HLO_OP_ADD:
+    case CX_HLO_OP_MULTIPLY:
+    case CX_HLO_OP_MAXIMUM:
+    case CX_HLO_OP_MINIMUM:
+    case CX_HLO_OP_AND:
+    case CX_HLO_OP_OR:
+    case CX_HLO_OP_XOR: return both ? op : NULL;
+    default: return NULL;
+  }
+}

@@ -309,6 +309,10 @@ static inline const cx_hlo_any *cx_hlo_op_type(const cx_hlo_op *op, size_t i)
   return i < op->n_operands ? &op->operands[i]->type
                             : &op->results[i - op->n_operands].type;
 }
+// Of a region that combines n values with n others: the commutative and
+// associative operation that makes result i from both. NULL: it is made
+// otherwise.
+const cx_hlo_op *cx_hlo_block_combiner(const cx_hlo_block *block, size_t i);
 
 // The first of this name.
 cx_hlo_func *cx_hlo_func_find(const cx_hlo_module *m, cx_hlo_str name);

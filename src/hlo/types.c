@@ -13,15 +13,15 @@ typedef enum kind {
   KIND_COMPLEX
 } kind;
 
-typedef struct row {
+typedef struct elem_row {
   const char *name;
   kind kind;
   unsigned char bytes;
   unsigned char bits;
   calx_dtype dtype;
-} row;
+} elem_row;
 
-static const row rows[CX_HLO_ELEM_COUNT] = {
+static const elem_row rows[CX_HLO_ELEM_COUNT] = {
   [CX_HLO_INVALID] = { "invalid", KIND_NONE, 0, 0, CALX_DTYPE_DEFAULT },
   [CX_HLO_I1] = { "i1", KIND_BOOL, 1, 1, CALX_BOOL },
   [CX_HLO_I2] = { "i2", KIND_SIGNED, 1, 2, CALX_DTYPE_DEFAULT },
@@ -59,7 +59,7 @@ static const row rows[CX_HLO_ELEM_COUNT] = {
   [CX_HLO_TOKEN] = { "token", KIND_NONE, 0, 0, CALX_DTYPE_DEFAULT },
 };
 
-static const row *row_of(cx_hlo_elem e)
+static const elem_row *row_of(cx_hlo_elem e)
 {
   return &rows[(unsigned)e < CX_HLO_ELEM_COUNT ? e : CX_HLO_INVALID];
 }

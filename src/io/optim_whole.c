@@ -113,12 +113,12 @@ calx_status *cx_io_whole_put(const calx_optimizer *opt, calx_value *state)
 
 // ---- into the ranks ---------------------------------------------------------
 
-typedef struct loading {
+typedef struct whole_loading {
   const calx_optimizer *opt;
   const calx_value *ids, *state;  // of the loaded dict
-} loading;
+} whole_loading;
 
-static const calx_value *own_of(const loading *l, size_t i)
+static const calx_value *own_of(const whole_loading *l, size_t i)
 {
   int64_t id = calx_value_as_int(calx_value_item(l->ids, i));
   return calx_value_get_at(l->state, id);
@@ -126,7 +126,8 @@ static const calx_value *own_of(const loading *l, size_t i)
 
 // The step count of inner's parameter j, on which all its parts must agree. A
 // part that was never stepped has no state and does not take part.
-static calx_status *find_steps(const loading *l, size_t j, int64_t *out_steps)
+static calx_status *find_steps(const whole_loading *l, size_t j,
+                               int64_t *out_steps)
 {
   const calx_optimizer *opt = l->opt, *inner = opt->inner;
   const cx_optim_param *counted = NULL;
@@ -151,7 +152,7 @@ static calx_status *find_steps(const loading *l, size_t j, int64_t *out_steps)
 }
 
 // Notes which states any part of inner's parameter j has.
-static calx_status *find_states(const loading *l, size_t j,
+static calx_status *find_states(const whole_loading *l, size_t j,
                                 cx_io_param_plan *out)
 {
   const calx_optimizer *opt = l->opt;
@@ -198,7 +199,7 @@ static calx_status *take_part(calx_tensor *t, int64_t first,
 
 // Fills this rank's part of state k. Elements of parameters without the state
 // stay zero.
-static calx_status *join(const loading *l, size_t j, int k,
+static calx_status *join(const whole_loading *l, size_t j, int k,
                          const cx_graph_shape *part, unsigned char *out)
 {
   const calx_optimizer *opt = l->opt;
@@ -216,7 +217,7 @@ static calx_status *join(const loading *l, size_t j, int k,
   return NULL;
 }
 
-static calx_status *plan_state(const loading *l, size_t j, int k,
+static calx_status *plan_state(const whole_loading *l, size_t j, int k,
                                cx_io_plan *plan, cx_io_param_plan *out)
 {
   const calx_optimizer *inner = l->opt->inner;
@@ -240,7 +241,7 @@ calx_status *cx_io_whole_plan(const calx_optimizer *opt, const calx_value *ids,
                               cx_io_param_plan *out)
 {
   const calx_optimizer *inner = opt->inner;
-  loading l = { .opt = opt, .ids = ids, .state = state };
+  whole_loading l = { .opt = opt, .ids = ids, .state = state };
   for (size_t j = 0; j < inner->n; j++) {
     CALX_TRY(find_states(&l, j, &out[j]));
     CALX_TRY(find_steps(&l, j, &out[j].steps));

@@ -45,12 +45,12 @@ bool cx_io_node_add(const cx_io_unpickling *u, cx_io_node *list,
   return true;
 }
 
-typedef struct walk {
+typedef struct tensor_walk {
   void (*see)(void *user, const cx_io_node *tensor);
   void *user;
-} walk;
+} tensor_walk;
 
-static void walk_node(const walk *w, cx_io_node *node, int depth)
+static void walk_node(const tensor_walk *w, cx_io_node *node, int depth)
 {
   if (depth > CX_IO_DEPTH || node->seen) return;
   node->seen = true;
@@ -65,6 +65,6 @@ void cx_io_each_tensor(cx_io_node *root,
                        void (*see)(void *user, const cx_io_node *tensor),
                        void *user)
 {
-  const walk w = { see, user };
+  const tensor_walk w = { see, user };
   walk_node(&w, root, 0);
 }

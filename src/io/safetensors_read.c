@@ -48,15 +48,16 @@ typedef struct entry {
   uint64_t begin, end;
 } entry;
 
-typedef struct reading {
+typedef struct header_reading {
   cx_io_map *map;
   size_t header;  // bytes
   json_t *json;
   entry *entries;  // in the header's order
   size_t n;
-} reading;
+} header_reading;
 
-static calx_status *bad(const reading *r, const char *name, const char *what)
+static calx_status *bad(const header_reading *r, const char *name,
+                        const char *what)
 {
   return cx_error(CALX_DATA_LOSS, "'%s': tensor '%.100s': %s", r->map->name,
                   name, what);
@@ -64,7 +65,7 @@ static calx_status *bad(const reading *r, const char *name, const char *what)
 
 // ---- the header -------------------------------------------------------------
 
-static calx_status *parse_header(reading *r)
+static calx_status *parse_header(header_reading *r)
 {
   const cx_io_map *m = r->map;
   if (m->size < 8) {
@@ -99,7 +100,7 @@ static calx_status *parse_header(reading *r)
                   r->json == NULL ? error.text : "it is no object");
 }
 
-static calx_status *take_shape(const reading *r, const json_t *shape,
+static calx_status *take_shape(const header_reading *r, const json_t *shape,
                                entry *out)
 {
   size_t rank = json_array_size(shape);
@@ -121,7 +122,7 @@ static calx_status *take_shape(const reading *r, const json_t *shape,
   return NULL;
 }
 
-static calx_status *take_offsets(const reading *r, const json_t *offsets,
+static calx_status *take_offsets(const header_reading *r, const json_t *offsets,
                                  entry *out)
 {
   int64_t elements;
@@ -147,7 +148,8 @@ static calx_status *take_offsets(const reading *r, const json_t *offsets,
                   bytes, out->begin, out->end, out->end - out->begin);
 }
 
-static calx_status *take_entry(const reading *r, const json_t *info, entry *out)
+static calx_status *take_entry(const header_reading *r, const json_t *info,
+                               entry *out)
 {
   const char *type = json_string_value(json_object_get(info, "dtype"));
   if (type == NULL) return bad(r, out->name, "it has no dtype");
@@ -174,7 +176,7 @@ static int by_offset(const void *a, const void *b)
   return (x->end > y->end) - (x->end < y->end);
 }
 
-static calx_status *check_cover(const reading *r)
+static calx_status *check_cover(const header_reading *r)
 {
   uint64_t data = r->map->size - 8 - r->header, at = 0;
   const entry **sorted = cx_alloc(r->n * sizeof *sorted);
@@ -202,7 +204,7 @@ static calx_status *check_cover(const reading *r)
   return status;
 }
 
-static calx_status *take_entries(reading *r)
+static calx_status *take_entries(header_reading *r)
 {
   const char *name;
   json_t *info;
@@ -220,7 +222,7 @@ static calx_status *take_entries(reading *r)
 
 // ---- values -----------------------------------------------------------------
 
-static calx_status *make_metadata(const reading *r, calx_value *out)
+static calx_status *make_metadata(const header_reading *r, calx_value *out)
 {
   const char *key;
   json_t *text;
@@ -239,7 +241,7 @@ static calx_status *make_metadata(const reading *r, calx_value *out)
   return NULL;
 }
 
-static calx_status *make_tensors(const reading *r, calx_value *out)
+static calx_status *make_tensors(const header_reading *r, calx_value *out)
 {
   for (size_t i = 0; i < r->n; i++) {
     const entry *e = &r->entries[i];
@@ -256,7 +258,7 @@ static calx_status *make_tensors(const reading *r, calx_value *out)
 calx_status *cx_io_safetensors_read(cx_io_map *map, calx_value **out_dict,
                                     calx_value **out_metadata)
 {
-  reading r = { .map = map };
+  header_reading r = { .map = map };
   calx_value *dict = calx_value_container(CALX_KIND_DICT);
   calx_value *metadata = calx_value_container(CALX_KIND_DICT);
   calx_status *status =

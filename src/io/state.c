@@ -44,13 +44,13 @@ calx_status *calx_module_state_dict(calx_module *model, calx_value **out_dict)
 
 // ---- what is wrong ----------------------------------------------------------
 
-typedef struct loading {
+typedef struct module_loading {
   const calx_value *given;
   calx_value *own;      // the model's state dict
   calx_value *missing;  // lists of keys
   calx_value *unexpected;
   cx_text wrong;  // a line for each tensor that does not fit
-} loading;
+} module_loading;
 
 static void print_size(cx_text *out, const calx_tensor *t)
 {
@@ -62,7 +62,7 @@ static void print_size(cx_text *out, const calx_tensor *t)
   cx_text_append(out, "])");
 }
 
-static void compare(loading *l, const char *key, const calx_tensor *own,
+static void compare(module_loading *l, const char *key, const calx_tensor *own,
                     const calx_value *given)
 {
   const calx_tensor *t = calx_value_as_tensor(given);
@@ -85,7 +85,7 @@ static void compare(loading *l, const char *key, const calx_tensor *own,
   }
 }
 
-static calx_status *find_wrong(loading *l)
+static calx_status *find_wrong(module_loading *l)
 {
   for (size_t i = 0; i < calx_value_count(l->own); i++) {
     const char *key = calx_value_key(l->own, i);
@@ -122,8 +122,8 @@ static void print_keys(cx_text *out, const char *what, const calx_value *keys)
   cx_text_append(out, ". ");
 }
 
-static calx_status *report_wrong(const loading *l, const calx_module *model,
-                                 bool strict)
+static calx_status *report_wrong(const module_loading *l,
+                                 const calx_module *model, bool strict)
 {
   cx_text text = { 0 };
   if (strict) {
@@ -144,7 +144,7 @@ static calx_status *report_wrong(const loading *l, const calx_module *model,
 
 // ---- into a model -----------------------------------------------------------
 
-static calx_status *copy_all(const loading *l, cx_io_plan *plan)
+static calx_status *copy_all(const module_loading *l, cx_io_plan *plan)
 {
   for (size_t i = 0; i < calx_value_count(l->own); i++) {
     const char *key = calx_value_key(l->own, i);
@@ -157,8 +157,8 @@ static calx_status *copy_all(const loading *l, cx_io_plan *plan)
   return NULL;
 }
 
-static calx_status *make_plan(loading *l, calx_module *model, bool strict,
-                              cx_io_plan *plan)
+static calx_status *make_plan(module_loading *l, calx_module *model,
+                              bool strict, cx_io_plan *plan)
 {
   l->missing = calx_value_container(CALX_KIND_LIST);
   l->unexpected = calx_value_container(CALX_KIND_LIST);
@@ -187,7 +187,7 @@ calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
         "load_state_dict: Expected state_dict to be dict-like, got %s",
         calx_kind_name(calx_value_kind(dict)));
   }
-  loading l = { .given = dict };
+  module_loading l = { .given = dict };
   calx_status *status = make_plan(&l, model, !o->not_strict, plan);
   cx_text_free(&l.wrong);
   calx_value_free(l.own);

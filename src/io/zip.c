@@ -24,14 +24,14 @@ static uint64_t at_most(uint64_t n)
   return n < LIMIT ? n : LIMIT;
 }
 
-typedef struct entry {
+typedef struct zip_entry {
   const char *name;  // whole
   uint64_t offset, size;
   uint32_t crc;
-} entry;
+} zip_entry;
 
 // What both headers of an entry have in the middle.
-static void put_common(cx_text *out, const entry *e, bool large)
+static void put_common(cx_text *out, const zip_entry *e, bool large)
 {
   put(out, large ? ZIP64 : 0, 2);
   put(out, UTF8, 2);
@@ -44,7 +44,7 @@ static void put_common(cx_text *out, const entry *e, bool large)
   put(out, strlen(e->name), 2);
 }
 
-static void put_local(cx_text *out, const entry *e)
+static void put_local(cx_text *out, const zip_entry *e)
 {
   bool large = e->size >= LIMIT;
   uint64_t name = strlen(e->name), extra = large ? 20 : 0;
@@ -65,7 +65,7 @@ static void put_local(cx_text *out, const entry *e)
   for (uint64_t i = 0; i < padding; i++) cx_text_char(out, 'Z');
 }
 
-static void put_central(cx_text *out, const entry *e)
+static void put_central(cx_text *out, const zip_entry *e)
 {
   bool size = e->size >= LIMIT, offset = e->offset >= LIMIT;
   uint64_t extra = (size ? 16u : 0u) + (offset ? 8u : 0u);
@@ -90,10 +90,10 @@ calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
 {
   cx_text full = { 0 }, header = { 0 };
   cx_text_format(&full, "%s/%s", zip->prefix, name);
-  entry e = { .name = cx_text_str(&full),
-              .offset = cx_writer_size(zip->w),
-              .size = size,
-              .crc = cx_io_crc32(0, data, size) };
+  zip_entry e = { .name = cx_text_str(&full),
+                  .offset = cx_writer_size(zip->w),
+                  .size = size,
+                  .crc = cx_io_crc32(0, data, size) };
   put_local(&header, &e);
   put_central(&zip->central, &e);
   zip->entries++;

@@ -242,18 +242,18 @@ static bool find_dim(const char *op, const char *which, calx_tensor *x,
 
 // ---- all_reduce -------------------------------------------------------------
 
-typedef struct reduction {
+typedef struct rank_reduction {
   const char *op;
   calx_reduce_type type;
   const calx_collective_options *options;
-} reduction;
+} rank_reduction;
 
 static double scale_of(const calx_collective_options *o)
 {
   return o == NULL ? 0 : o->scale;
 }
 
-static calx_tensor *reduce(const reduction *r, calx_tensor *x)
+static calx_tensor *reduce(const rank_reduction *r, calx_tensor *x)
 {
   calx_tensor *bad;
   cx_ops_coll_attrs *a = begin(r->op, x, r->options, &bad);
@@ -268,7 +268,7 @@ static calx_tensor *reduce(const reduction *r, calx_tensor *x)
 calx_tensor *calx_all_reduce_with(calx_tensor *x, calx_reduce_type type,
                                   const calx_collective_options *o)
 {
-  return reduce(&(reduction){ "all_reduce", type, o }, x);
+  return reduce(&(rank_reduction){ "all_reduce", type, o }, x);
 }
 
 static calx_tensor *reduce_bucket(void *user, calx_tensor *x)
@@ -282,7 +282,7 @@ void cx_ops_all_reduce_bucket(calx_tensor *const *tensors, size_t n,
 {
   calx_collective_options o = { .size = sizeof o, .scale = scale };
   if (groups != NULL) o.groups = *groups;
-  reduction r = { "all_reduce", CALX_REDUCE_SUM, &o };
+  rank_reduction r = { "all_reduce", CALX_REDUCE_SUM, &o };
   cx_ops_bucketed(tensors, n, reduce_bucket, &r, out);
 }
 
@@ -320,7 +320,7 @@ void calx_all_reduce_list_with(calx_tensor *const *tensors, size_t count,
                                calx_reduce_type type,
                                const calx_collective_options *o)
 {
-  reduction r = { "all_reduce_list", type, o };
+  rank_reduction r = { "all_reduce_list", type, o };
   replace(r.op, tensors, count, reduce_bucket, &r);
 }
 

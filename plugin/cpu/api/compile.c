@@ -49,7 +49,7 @@ static calx_status *compile(const PJRT_Program *program,
   CALX_TRY(check_program(program));
   cpu_lower_compile_options wanted = { .n_replicas = options->n_replicas,
                                        .n_partitions = options->n_partitions,
-                                       .pool = threads };
+                                       .threads = threads };
   cpu_run_program *made = NULL;
   CALX_TRY(
       cpu_lower_compile(program->code, program->code_size, &wanted, &made));

@@ -27,7 +27,7 @@ enum { BLOCK = 2048, LINE = 64, LAG = CPU_COLL_STAGING_OUTS - 2 };
 
 // ---- the row ----
 
-typedef struct row {
+typedef struct staged_row {
   cpu_coll_participant *participant;
   const cpu_coll_reducer *reducer;
   const cpu_coll_submission *submission;
@@ -42,7 +42,7 @@ typedef struct row {
   int64_t chunk;                // elements
   size_t in, out;               // bytes of an element of operands, of results
   const void **x;               // [n]
-} row;
+} staged_row;
 
 // The elements [at, at + n) of an operand.
 typedef struct span {
@@ -52,7 +52,7 @@ typedef struct span {
 
 // The operand that has the element `from` of the row, and its elements up to
 // `to`.
-static span span_at(const row *r, int64_t from, int64_t to)
+static span span_at(const staged_row *r, int64_t from, int64_t to)
 {
   uint32_t i = 0;
   int64_t first = 0;
@@ -66,29 +66,29 @@ static span span_at(const row *r, int64_t from, int64_t to)
   }
 }
 
-typedef struct range {
+typedef struct staged_range {
   int64_t lo, hi;
-} range;
+} staged_range;
 
-static range chunk_of(const row *r, int64_t k)
+static staged_range chunk_of(const staged_row *r, int64_t k)
 {
   const int64_t lo = k * r->chunk;
   const int64_t left = r->elements - lo;
-  return (range){ lo, lo + (left < r->chunk ? left : r->chunk) };
+  return (staged_range){ lo, lo + (left < r->chunk ? left : r->chunk) };
 }
 
 // Member i's slice of chunk k, relative to the chunk.
-static range slice_of(const row *r, int64_t k, uint32_t i)
+static staged_range slice_of(const staged_row *r, int64_t k, uint32_t i)
 {
-  const range of = chunk_of(r, k);
+  const staged_range of = chunk_of(r, k);
   const int64_t n = of.hi - of.lo;
-  if (r->leader_only) return (range){ i == 0 ? 0 : n, n };
+  if (r->leader_only) return (staged_range){ i == 0 ? 0 : n, n };
   const int64_t share = ((n + r->n - 1) / r->n + LINE - 1) / LINE * LINE;
   const int64_t lo = share * i < n ? share * i : n;
-  return (range){ lo, n - lo < share ? n : lo + share };
+  return (staged_range){ lo, n - lo < share ? n : lo + share };
 }
 
-static void stage_range(const row *r, int64_t first, range of,
+static void stage_range(const staged_row *r, int64_t first, staged_range of,
                         unsigned char *to)
 {
   for (int64_t at = of.lo; at < of.hi;) {
@@ -101,16 +101,17 @@ static void stage_range(const row *r, int64_t first, range of,
 }
 
 // Stages the other members' slices of chunk k of this member's operands.
-static void stage(const row *r, int64_t k)
+static void stage(const staged_row *r, int64_t k)
 {
-  const range of = chunk_of(r, k);
-  const range own = slice_of(r, k, r->me);
+  const staged_range of = chunk_of(r, k);
+  const staged_range own = slice_of(r, k, r->me);
   unsigned char *to = cpu_coll_staging(r->participant, r->me, k & 1);
-  stage_range(r, of.lo, (range){ 0, own.lo }, to);
-  stage_range(r, of.lo, (range){ own.hi, of.hi - of.lo }, to);
+  stage_range(r, of.lo, (staged_range){ 0, own.lo }, to);
+  stage_range(r, of.lo, (staged_range){ own.hi, of.hi - of.lo }, to);
 }
 
-static void copy_result(const row *r, const span *s, const unsigned char *from)
+static void copy_result(const staged_row *r, const span *s,
+                        const unsigned char *from)
 {
   unsigned char *y = r->submission->results[s->operand].data;
   y += (size_t)s->at * r->out;
@@ -118,15 +119,15 @@ static void copy_result(const row *r, const span *s, const unsigned char *from)
 }
 
 // The staging buffer of member i's reduced slice of chunk k.
-static unsigned char *out_of(const row *r, int64_t k, uint32_t i)
+static unsigned char *out_of(const staged_row *r, int64_t k, uint32_t i)
 {
   return cpu_coll_staging(r->participant, i, 2 + (unsigned)(k % r->outs));
 }
 
-static calx_status *combine(const row *r, int64_t k)
+static calx_status *combine(const staged_row *r, int64_t k)
 {
   const int64_t first = chunk_of(r, k).lo;
-  const range own = slice_of(r, k, r->me);
+  const staged_range own = slice_of(r, k, r->me);
   unsigned char *to = out_of(r, k, r->me);
   for (int64_t at = own.lo; at < own.hi;) {
     const int64_t end = own.hi - at < BLOCK ? own.hi : at + BLOCK;
@@ -148,12 +149,12 @@ static calx_status *combine(const row *r, int64_t k)
 }
 
 // Copies the reduced slices of chunk k that combine() has not copied yet.
-static void copy_slices(const row *r, int64_t k)
+static void copy_slices(const staged_row *r, int64_t k)
 {
   const int64_t first = chunk_of(r, k).lo;
   for (uint32_t i = 0; i < r->n; i++) {
     if (i == r->me && r->lag == 0) continue;
-    const range of = slice_of(r, k, i);
+    const staged_range of = slice_of(r, k, i);
     const unsigned char *from = out_of(r, k, i);
     for (int64_t at = of.lo; at < of.hi;) {
       const span s = span_at(r, first + at, first + of.hi);
@@ -163,7 +164,7 @@ static void copy_slices(const row *r, int64_t k)
   }
 }
 
-static calx_status *run(const row *r)
+static calx_status *run(const staged_row *r)
 {
   const int64_t n = (r->elements + r->chunk - 1) / r->chunk;
   for (int64_t t = 0; t < n + 2 + r->lag; t++) {
@@ -180,7 +181,7 @@ static calx_status *run(const row *r)
 }
 
 // All members must have arrived before a host sends to another one.
-static calx_status *run_between_hosts(row *r)
+static calx_status *run_between_hosts(staged_row *r)
 {
   cpu_coll_participant *p = r->participant;
   r->lag = LAG;
@@ -204,16 +205,17 @@ calx_status *cpu_coll_reduce_staged(cpu_coll_participant *p,
                                     const cpu_coll_reducer *reducer)
 {
   const cpu_coll_submission *submission = p->submission;
-  row r = { .participant = p,
-            .reducer = reducer,
-            .submission = submission,
-            .n = cpu_coll_local_group(p)->n,
-            .me = p->local_index,
-            .outs = 2,
-            .receives = submission->op->kind != CX_HLO_OP_COLLECTIVE_REDUCE ||
-                        p->group->me == 0,
-            .in = cx_hlo_elem_bytes(reducer->from),
-            .out = cx_hlo_elem_bytes(reducer->elem) };
+  staged_row r = { .participant = p,
+                   .reducer = reducer,
+                   .submission = submission,
+                   .n = cpu_coll_local_group(p)->n,
+                   .me = p->local_index,
+                   .outs = 2,
+                   .receives =
+                       submission->op->kind != CX_HLO_OP_COLLECTIVE_REDUCE ||
+                       p->group->me == 0,
+                   .in = cx_hlo_elem_bytes(reducer->from),
+                   .out = cx_hlo_elem_bytes(reducer->elem) };
   for (uint32_t i = 0; i < submission->op->n_operands; i++) {
     const int64_t n = cx_hlo_type_elements(&submission->operands[i].type);
     r.elements += n;

@@ -170,15 +170,15 @@ typedef struct pair {
   LLVMValueRef low, middle, high;
 } pair;
 
-typedef struct pass {
+typedef struct merge_pass {
   LLVMValueRef from[MOST], to[MOST];
   LLVMValueRef begin, end;
   LLVMValueRef width, twice;  // of its runs, and the logarithm of two of them
-} pass;
+} merge_pass;
 
 // The element of a pair that goes to `to`; at[]: how far its runs are read.
-static void merge_one(sorting *s, const pass *p, const pair *r, cpu_jit_val *at,
-                      LLVMValueRef to)
+static void merge_one(sorting *s, const merge_pass *p, const pair *r,
+                      cpu_jit_val *at, LLVMValueRef to)
 {
   cpu_jit_env *env = s->env;
   LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
@@ -208,7 +208,7 @@ static void merge_one(sorting *s, const pass *p, const pair *r, cpu_jit_val *at,
 // The pairs from `first` to `last` of a pass, `abreast` of them at a time:
 // while one waits for what it has loaded, another goes on. Those beside each
 // other are of one length.
-static void merge_pairs(sorting *s, const pass *p, LLVMValueRef first,
+static void merge_pairs(sorting *s, const merge_pass *p, LLVMValueRef first,
                         LLVMValueRef last, int abreast)
 {
   cpu_jit_env *env = s->env;
@@ -254,7 +254,7 @@ static void run_passes(sorting *s, int first, int last, LLVMValueRef begin,
   LLVMValueRef one = cpu_jit_i64(env, 1);
   LLVMValueRef left = LLVMBuildSub(b, cpu_jit_i64(env, s->passes), loop.iv, "");
   LLVMValueRef odd = LLVMBuildTrunc(b, left, env->i1, "");
-  pass p = { .begin = begin, .end = end };
+  merge_pass p = { .begin = begin, .end = end };
   for (size_t k = 0; k < s->n; k++) {
     LLVMValueRef m[2] = { s->memory[0][k], s->memory[1][k] };
     p.from[k] = LLVMBuildSelect(b, odd, m[1], m[0], "");

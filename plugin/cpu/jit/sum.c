@@ -2,29 +2,14 @@
 // the types that they are summed in, and the length of a block.
 #include "jit/emit.h"
 
+// The operation that makes result i, where it has the elements' own type.
 static const cx_hlo_op *simple_result(const cx_hlo_op *op, size_t i)
 {
   const cx_hlo_block *b = op->regions[0].first;
-  const cx_hlo_op *one = b->last->operands[i]->op;
-  const cx_hlo_value *x = &b->args[i], *y = &b->args[op->n_results + i];
-  if (one == NULL || one->n_operands != 2 ||
-      b->last->operands[i] != &one->results[0] ||
-      cpu_jit_type(&one->results[0])->elem != cpu_jit_type(x)->elem) {
-    return NULL;
-  }
-  const bool both = (one->operands[0] == x && one->operands[1] == y) ||
-                    (one->operands[0] == y && one->operands[1] == x);
-  if (!both) return NULL;
-  switch (one->kind) {
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_MULTIPLY:
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR:
-    case CX_HLO_OP_XOR: return one;
-    default: return NULL;
-  }
+  const cx_hlo_op *one = cx_hlo_block_combiner(b, i);
+  if (one == NULL) return NULL;
+  const cx_hlo_elem own = cpu_jit_type(&b->args[i])->elem;
+  return cpu_jit_type(&one->results[0])->elem == own ? one : NULL;
 }
 
 const cx_hlo_op *cpu_jit_simple_body(const cx_hlo_op *op, size_t i)

@@ -44,11 +44,11 @@ static void remember(int threads, const cpu_kernel_desc *asked,
 
 static calx_status *choose(cpu_lower_state *c, cpu_lower_group *g)
 {
-  const int threads = cpu_threads_size(c->pool);
+  const int threads = cpu_threads_size(c->threads);
   cpu_kernel_desc chosen = *g->desc;
   bool tune = !c->deterministic && !recall(threads, &chosen);
   cpu_kernel *kernel = NULL;
-  CALX_TRY(cpu_kernel_new(&chosen, c->pool, tune, &kernel));
+  CALX_TRY(cpu_kernel_new(&chosen, c->threads, tune, &kernel));
   g->scratch = (int64_t)cpu_kernel_scratch(kernel);
   if (tune) remember(threads, g->desc, &chosen);
   g->index = cpu_lower_assemble_kernel(&c->a, &chosen, kernel);

@@ -105,7 +105,7 @@ static calx_status *make(const char *text, size_t size,
   c->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
   CALX_TRY(lower(c, options));
   if (c->a.failed) return cx_out_of_memory();
-  return cpu_run_program_finish(c->a.program, options->pool);
+  return cpu_run_program_finish(c->a.program, options->threads);
 }
 
 // Appends "name compiled library interpreted" to the file CALX_CPU_STATS.
@@ -129,7 +129,7 @@ calx_status *cpu_lower_compile(const char *text, size_t size,
 {
   *out = NULL;
   cpu_lower_state c = { .interpret = cpu_lower_env_is("CALX_CPU_REF", "1"),
-                        .pool = options->pool,
+                        .threads = options->threads,
                         .deterministic =
                             cpu_lower_env_is("CALX_DETERMINISTIC", "1"),
                         .blocking =

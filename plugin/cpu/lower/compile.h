@@ -6,7 +6,7 @@
 
 typedef struct cpu_lower_compile_options {
   uint32_t n_replicas, n_partitions;  // 0: the module's own, else 1
-  cpu_threads *pool;  // with as many threads as the program will run on
+  cpu_threads *threads;  // with as many threads as the program will run on
 } cpu_lower_compile_options;
 
 // Whether the environment variable has this value.

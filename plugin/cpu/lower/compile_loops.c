@@ -105,7 +105,7 @@ static void add_to_part(loops_part *p, cpu_lower_group *g)
 static calx_status *divide(loops_job *j)
 {
   cx_arena *arena = &j->c->arena;
-  const size_t threads = (size_t)cpu_threads_size(j->c->pool);
+  const size_t threads = (size_t)cpu_threads_size(j->c->threads);
   size_t n = j->n_loops / LOOPS_PER_PART;
   if (n > threads) n = threads;
   if (n > CPU_RUN_OBJECTS) n = CPU_RUN_OBJECTS;
@@ -174,7 +174,7 @@ static calx_status *take_failure(const loops_job *j, loops_part *p)
 static calx_status *compile(loops_job *j)
 {
   CALX_TRY(divide(j));
-  cpu_threads_parallel(j->c->pool, (int)j->n_parts, compile_part, j);
+  cpu_threads_parallel(j->c->threads, (int)j->n_parts, compile_part, j);
   calx_status *status = NULL;
   for (size_t i = 0; i < j->n_parts; i++) {
     calx_status *failed = take_failure(j, &j->parts[i]);

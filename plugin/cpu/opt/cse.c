@@ -14,11 +14,11 @@
 #include "opt/passes.h"
 #include "opt/same.h"
 
-typedef struct entry {
+typedef struct known_op {
   cx_hlo_op *op;
   uint64_t hash;
   int32_t next;  // of its bucket; -1: none
-} entry;
+} known_op;
 
 typedef struct scope {
   const cx_hlo_block *block;
@@ -27,7 +27,7 @@ typedef struct scope {
 } scope;
 
 typedef struct table {
-  entry *entries;
+  known_op *entries;
   size_t n, capacity;
   scope *scopes;
   size_t n_scopes, scopes_capacity;
@@ -51,7 +51,7 @@ static void leave_scope(table *t)
 {
   const scope *s = &t->scopes[--t->n_scopes];
   while (t->n > s->first) {
-    const entry *e = &t->entries[--t->n];
+    const known_op *e = &t->entries[--t->n];
     t->buckets[e->hash & t->mask] = e->next;
   }
 }
@@ -108,7 +108,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   const uint64_t hash = cpu_opt_hash(op);
   int32_t at = t->buckets[hash & t->mask];
   for (; at >= 0; at = t->entries[at].next) {
-    const entry *e = &t->entries[at];
+    const known_op *e = &t->entries[at];
     if ((size_t)at < from) break;  // the next ones are older
     if (e->hash == hash && cpu_opt_same(e->op, op)) break;
   }
@@ -125,7 +125,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
     return cx_out_of_memory();
   }
   int32_t *bucket = &t->buckets[hash & t->mask];
-  t->entries[t->n] = (entry){ op, hash, *bucket };
+  t->entries[t->n] = (known_op){ op, hash, *bucket };
   *bucket = (int32_t)t->n++;
   return NULL;
 }

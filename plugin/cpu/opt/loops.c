@@ -16,22 +16,22 @@
 
 // Marks by value number, for values that existed before the pass. A mark is set
 // if it equals the present generation, so all are cleared by the next one.
-typedef struct state {
+typedef struct loop_state {
   uint32_t *uses;
   uint32_t *needed;
   uint32_t *steady;       // computed in the loop from invariant values only
   cx_hlo_value **copies;  // while one loop is visited; else NULL
   uint32_t n;
   uint32_t generation;
-} state;
+} loop_state;
 
-static bool is_marked(const state *s, const uint32_t *marks,
+static bool is_marked(const loop_state *s, const uint32_t *marks,
                       const cx_hlo_value *v)
 {
   return v->number < s->n && marks[v->number] == s->generation;
 }
 
-static void mark(const state *s, uint32_t *marks, const cx_hlo_value *v)
+static void mark(const loop_state *s, uint32_t *marks, const cx_hlo_value *v)
 {
   if (v->number < s->n) marks[v->number] = s->generation;
 }
@@ -76,11 +76,11 @@ static void visit_branches(cpu_opt_walk *w, cx_hlo_op *op)
 
 static void need(void *user, cx_hlo_value **operand)
 {
-  const state *s = user;
+  const loop_state *s = user;
   mark(s, s->needed, *operand);
 }
 
-static bool is_result_needed(const state *s, const cx_hlo_op *op)
+static bool is_result_needed(const loop_state *s, const cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_results; i++) {
     const cx_hlo_value *v = &op->results[i];
@@ -90,7 +90,7 @@ static bool is_result_needed(const state *s, const cx_hlo_op *op)
 }
 
 // Marks what the body needs to compute the live variables.
-static void mark_body(state *s, const cx_hlo_op *loop, const bool *live)
+static void mark_body(loop_state *s, const cx_hlo_op *loop, const bool *live)
 {
   const cx_hlo_block *body = loop->regions[1].first;
   s->generation++;
@@ -105,7 +105,7 @@ static void mark_body(state *s, const cx_hlo_op *loop, const bool *live)
   }
 }
 
-static void mark_condition(state *s, const cx_hlo_op *loop)
+static void mark_condition(loop_state *s, const cx_hlo_op *loop)
 {
   s->generation++;
   for (cx_hlo_op *op = loop->regions[0].first->first; op != NULL;
@@ -116,7 +116,7 @@ static void mark_condition(state *s, const cx_hlo_op *loop)
 
 // Which variables are needed, to a fixed point. In the worst case each round
 // finds one more, so after some rounds all are kept.
-static void find_live(state *s, const cx_hlo_op *loop, bool *live)
+static void find_live(loop_state *s, const cx_hlo_op *loop, bool *live)
 {
   const cx_hlo_block *condition = loop->regions[0].first;
   const cx_hlo_block *body = loop->regions[1].first;
@@ -237,7 +237,7 @@ static bool is_cheap(const cx_hlo_op *op)
 }
 
 typedef struct dependence {
-  const state *s;
+  const loop_state *s;
   const cx_hlo_block *block;
   bool steady;
 } dependence;
@@ -250,7 +250,7 @@ static void depend(void *user, cx_hlo_value **operand)
   if (v->op == NULL || !is_marked(d->s, d->s->steady, v)) d->steady = false;
 }
 
-static bool is_invariant(const state *s, cx_hlo_op *op)
+static bool is_invariant(const loop_state *s, cx_hlo_op *op)
 {
   if (op->kind == CX_HLO_OP_RETURN || op->n_results == 0 ||
       op->kind == CX_HLO_OP_OPTIMIZATION_BARRIER || !cpu_opt_pure(op)) {
@@ -284,7 +284,7 @@ typedef struct hoist {
 static void outside(void *user, cx_hlo_value **operand)
 {
   hoist *h = user;
-  state *s = h->w->user;
+  loop_state *s = h->w->user;
   cx_hlo_op *made[16];
   size_t n = 0;
   cx_hlo_value **at = operand;
@@ -311,7 +311,7 @@ static void outside(void *user, cx_hlo_value **operand)
 
 static calx_status *hoist_from(cpu_opt_walk *w, cx_hlo_block *block)
 {
-  state *s = w->user;
+  loop_state *s = w->user;
   s->generation++;
   cx_hlo_op *next = NULL;
   for (cx_hlo_op *op = block->first; op != NULL; op = next) {
@@ -336,7 +336,7 @@ static calx_status *hoist_from(cpu_opt_walk *w, cx_hlo_block *block)
 
 static calx_status *hoist_all(cpu_opt_walk *w, cx_hlo_op *loop)
 {
-  state *s = w->user;
+  loop_state *s = w->user;
   s->copies = cx_calloc((size_t)w->b.module->n_values + 1, sizeof(*s->copies));
   if (s->copies == NULL) return cx_out_of_memory();
   calx_status *status = hoist_from(w, loop->regions[0].first);
@@ -379,7 +379,7 @@ calx_status *cpu_opt_loops(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
   if (!cpu_opt_any(f, cpu_opt_is_control)) return NULL;
-  state s = { .n = m->n_values };
+  loop_state s = { .n = m->n_values };
   s.uses = cpu_opt_uses(m, f);
   s.needed = cx_calloc((size_t)s.n + 1, sizeof *s.needed);
   s.steady = cx_calloc((size_t)s.n + 1, sizeof *s.steady);

@@ -169,28 +169,12 @@ cx_hlo_value *cpu_opt_dynamic_update_slice(cpu_opt_walk *w, cx_hlo_op *op)
 static cx_hlo_op_kind combiner(const cx_hlo_region *region)
 {
   const cx_hlo_block *body = region->first;
-  const cx_hlo_op *op = body == NULL ? NULL : body->first;
-  if (op == NULL || op->next == NULL || op->next != body->last ||
-      op->n_operands != 2 || op->n_results != 1 || body->n_args != 2 ||
-      body->last->n_operands != 1 ||
-      body->last->operands[0] != &op->results[0]) {
+  if (body == NULL || body->n_args != 2 || body->last->n_operands != 1 ||
+      body->first->next != body->last) {
     return CX_HLO_OP_OTHER;
   }
-  const cx_hlo_value *x = op->operands[0];
-  const cx_hlo_value *y = op->operands[1];
-  const bool args = (x == &body->args[0] && y == &body->args[1]) ||
-                    (y == &body->args[0] && x == &body->args[1]);
-  if (!args) return CX_HLO_OP_OTHER;
-  switch (op->kind) {
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_MULTIPLY:
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR:
-    case CX_HLO_OP_XOR: return op->kind;
-    default: return CX_HLO_OP_OTHER;
-  }
+  const cx_hlo_op *op = cx_hlo_block_combiner(body, 0);
+  return op != NULL ? op->kind : CX_HLO_OP_OTHER;
 }
 
 // Reduces the operand of the transpose, if the remaining dimensions keep their

@@ -7,30 +7,16 @@
 
 #include "ref/inner.h"
 
-// What makes result `i` of the block from argument i and its partner.
+// What makes result i of the block from argument i and its partner: RETURN: the
+// partner itself; OTHER: several operations, or one that does not commute.
 static cx_hlo_op_kind single_result(const cx_hlo_block *block,
                                     const cx_hlo_op *end, uint32_t i)
 {
-  const cx_hlo_value *a = &block->args[i];
-  const cx_hlo_value *b = &block->args[end->n_operands + i];
-  const cx_hlo_value *out = end->operands[i];
-  if (out == b) return CX_HLO_OP_RETURN;
-  const cx_hlo_op *op = out->op;
-  if (op == NULL || op->n_operands != 2 || out != &op->results[0]) {
-    return CX_HLO_OP_OTHER;
+  if (end->operands[i] == &block->args[end->n_operands + i]) {
+    return CX_HLO_OP_RETURN;
   }
-  const bool both = (op->operands[0] == a && op->operands[1] == b) ||
-                    (op->operands[0] == b && op->operands[1] == a);
-  switch (op->kind) {
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_MULTIPLY:
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR:
-    case CX_HLO_OP_XOR: return both ? op->kind : CX_HLO_OP_OTHER;
-    default: return CX_HLO_OP_OTHER;
-  }
+  const cx_hlo_op *op = cx_hlo_block_combiner(block, i);
+  return op != NULL ? op->kind : CX_HLO_OP_OTHER;
 }
 
 cx_hlo_op_kind cpu_ref_single(const cx_hlo_block *block, uint32_t i)

@@ -49,7 +49,7 @@ void devices_new(devices *w, uint32_t n, const char *text, bool blocking)
   setenv("CALX_COLLECTIVES", blocking ? "blocking" : "", 1);
   cpu_threads *pool = NULL;
   CHECK_STATUS_OK(cpu_threads_new(1, &pool));
-  cpu_lower_compile_options options = { .n_replicas = n, .pool = pool };
+  cpu_lower_compile_options options = { .n_replicas = n, .threads = pool };
   cpu_run_program *p = NULL;
   CHECK_STATUS_OK(cpu_lower_compile(text, strlen(text), &options, &p));
   cx_text bytes = { 0 };

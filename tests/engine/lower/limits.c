@@ -76,7 +76,7 @@ static cpu_threads *pool;
 
 static calx_status *compile(const char *text, cpu_run_program **out)
 {
-  cpu_lower_compile_options options = { .pool = pool };
+  cpu_lower_compile_options options = { .threads = pool };
   return cpu_lower_compile(text, strlen(text), &options, out);
 }
 

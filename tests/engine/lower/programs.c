@@ -274,7 +274,7 @@ static cpu_threads *pool;
 static void run_text(const char *text, bool interpret, values *out)
 {
   setenv("CALX_CPU_REF", interpret ? "1" : "0", 1);
-  cpu_lower_compile_options options = { .pool = pool };
+  cpu_lower_compile_options options = { .threads = pool };
   cpu_run_program *p = NULL;
   CHECK_STATUS_OK(cpu_lower_compile(text, strlen(text), &options, &p));
   cx_text bytes = { 0 };

@@ -35,7 +35,7 @@ static const char text[] =
 
 static void save(cx_text *out)
 {
-  cpu_lower_compile_options options = { .pool = pool };
+  cpu_lower_compile_options options = { .threads = pool };
   cpu_run_program *p = NULL;
   CHECK_STATUS_OK(cpu_lower_compile(text, sizeof text - 1, &options, &p));
   CHECK_STATUS_OK(cpu_run_program_save(p, out));

@@ -84,7 +84,7 @@ static void damaged(void **unused)
 {
   (void)unused;
   for (damage how = NONE; how < DAMAGES; how++) {
-    cpu_lower_compile_options options = { .n_replicas = 2, .pool = pool };
+    cpu_lower_compile_options options = { .n_replicas = 2, .threads = pool };
     cpu_run_program *p = NULL;
     CHECK_STATUS_OK(cpu_lower_compile(text, sizeof text - 1, &options, &p));
     assert_int_equal(cpu_run_program_info_of(p)->n_overlapped, 2);
