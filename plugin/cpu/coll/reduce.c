@@ -103,7 +103,8 @@ static void promote(const cpu_coll_reducer *r, const void *x, void *out)
   } else if (r->from == CX_HLO_C64) {
     float narrow[2];
     memcpy(narrow, x, sizeof narrow);
-    memcpy(out, (double[]){ narrow[0], narrow[1] }, 2 * sizeof(double));
+    memcpy(out, (double[]){ (double)narrow[0], (double)narrow[1] },
+           2 * sizeof(double));
   } else if (cx_hlo_elem_is_float(r->from)) {
     cx_hlo_store_real(r->elem, out, cx_hlo_load_real(r->from, x));
   } else {
