@@ -100,7 +100,7 @@ calx_status *cx_hlo_need_body(const cx_hlo_infer *in, size_t region,
                               const cx_hlo_any *args, size_t n_args,
                               const cx_hlo_any *results,
                               size_t n_results) CALX_MUST_USE;
-// The type of the first value that the region returns, once it is checked.
+// The type of value i that the region returns, once it is checked.
 static inline const cx_hlo_any *cx_hlo_returned(const cx_hlo_infer *in,
                                                 size_t region, size_t i)
 {

@@ -1,9 +1,8 @@
 // hlo/infer: dot products and convolutions.
 //
-// The element type of the result may be wider than that of the operands (i8 x
-// i8
-// -> i32), so the rules take the declared one. Where none is declared, it is
-// that of the operands.
+// The element type of the result may be wider than that of the operands, as i32
+// for two of i8. So the rules take the declared one, and that of the operands
+// where none is declared.
 #include "hlo/infer.h"
 
 #include <string.h>

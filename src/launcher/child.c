@@ -45,7 +45,8 @@ static _Noreturn void run_program(const cx_launcher_supervisor *s, int index)
 {
   const char *name = "/bin/sh";
   if (cx_launcher_is_of_hosts(s)) {
-    execl(name, "sh", "-c", s->options->commands[index], (char *)NULL);
+    execl(name, "sh", "-c", s->options->commands[index], "sh",
+          s->options->remote_commands[index], (char *)NULL);
   } else {
     name = s->options->argv[0];
     fcntl(s->segment.fd, F_SETFD, 0);

@@ -46,6 +46,11 @@ static void format_end(const cx_launcher_supervisor *s, int process, int status,
     int number = WTERMSIG(status);
     snprintf(text, size, "%s ended by signal %d (%s)", name, number,
              strsignal(number));
+  } else if (cx_launcher_is_of_hosts(s) && WEXITSTATUS(status) == 127) {
+    snprintf(text, size,
+             "%s exited with 127: the command that connects to it, or one "
+             "there, was not found",
+             name);
   } else {
     snprintf(text, size, "%s exited with %d", name, WEXITSTATUS(status));
   }

@@ -68,12 +68,17 @@ static bool is_forwarded(const char *variable)
          begins(variable, "CPU_NUM_DEVICES=");
 }
 
-// Adds the variables of this process that are forwarded, and those asked for.
-static calx_status *add_environment(cx_text *text, const char *const *forward)
+// Adds the variables of this process that every launch forwards.
+static void add_forwarded(cx_text *text)
 {
   for (char **v = environ; v != NULL && *v != NULL; v++) {
     if (is_forwarded(*v)) add_word(text, *v);
   }
+}
+
+// Adds the variables that were asked for. They come last, so that they win.
+static calx_status *add_asked(cx_text *text, const char *const *forward)
+{
   for (; forward != NULL && *forward != NULL; forward++) {
     const char *value = strchr(*forward, '=');
     if (value == *forward) {
@@ -186,7 +191,8 @@ static calx_status *write_environment(host_launch *l)
 {
   cx_text text = { 0 };
   cx_text_append(&text, " && exec env");
-  calx_status *status = add_environment(&text, l->options->forward);
+  add_forwarded(&text);
+  calx_status *status = add_asked(&text, l->options->forward);
   l->environment = keep(&l->arena, &text);
   if (status == NULL && l->environment == NULL) status = cx_out_of_memory();
   return status;
@@ -210,16 +216,22 @@ static void write_command(const host_launch *l, int index, cx_text *out)
   add_words(out, (const char *const *)o->argv);
 }
 
+static const char *make_command(host_launch *l, int index)
+{
+  cx_text text = { 0 };
+  write_command(l, index, &text);
+  return keep(&l->arena, &text);
+}
+
+// The command for the host is "$1": quoted once more, a long one would be
+// longer than the system allows.
 static const char *make_connection(host_launch *l, int index)
 {
   const char *connect = l->options->connect;
-  cx_text command = { 0 }, text = { 0 };
-  write_command(l, index, &command);
+  cx_text text = { 0 };
   cx_text_format(&text, "exec %s", connect != NULL ? connect : "ssh");
   add_word(&text, l->hosts[index]);
-  add_word(&text, cx_text_str(&command));
-  text.failed |= command.failed;
-  cx_text_free(&command);
+  cx_text_append(&text, " \"$1\"");
   return keep(&l->arena, &text);
 }
 
@@ -227,17 +239,24 @@ static calx_status *run(host_launch *l, cx_launcher_exit *out)
 {
   size_t n = (size_t)l->count;
   const char **commands = CX_ARENA_ARRAY(&l->arena, const char *, n);
+  const char **remote = CX_ARENA_ARRAY(&l->arena, const char *, n);
   const char **names = CX_ARENA_ARRAY(&l->arena, const char *, n);
-  if (commands == NULL || names == NULL) return cx_out_of_memory();
+  if (commands == NULL || remote == NULL || names == NULL) {
+    return cx_out_of_memory();
+  }
   for (int i = 0; i < l->count; i++) {
     cx_text name = { 0 };
     cx_text_format(&name, "host %s", l->hosts[i]);
     names[i] = keep(&l->arena, &name);
     commands[i] = make_connection(l, i);
-    if (names[i] == NULL || commands[i] == NULL) return cx_out_of_memory();
+    remote[i] = make_command(l, i);
+    if (names[i] == NULL || commands[i] == NULL || remote[i] == NULL) {
+      return cx_out_of_memory();
+    }
   }
   cx_launcher_options options = { .processes = l->count,
                                   .commands = commands,
+                                  .remote_commands = remote,
                                   .names = names,
                                   .max_restarts = l->options->max_restarts,
                                   .output = l->options->output };
@@ -282,21 +301,21 @@ static calx_status *write_worker(const cx_launcher_tpu_options *o, cx_text *out)
     cx_text_append(out, " && ");
   }
   cx_text_append(out, "exec env");
-  CALX_TRY(add_environment(out, o->forward));
+  add_forwarded(out);
   cx_text_append(out, " PJRT_DEVICE=TPU");
+  CALX_TRY(add_asked(out, o->forward));
   add_words(out, (const char *const *)o->argv);
   return NULL;
 }
 
-static void write_gcloud(const cx_launcher_tpu_options *o, const char *command,
-                         cx_text *out)
+static void write_gcloud(const cx_launcher_tpu_options *o, cx_text *out)
 {
   cx_text_append(out, "exec gcloud compute tpus tpu-vm ssh");
   add_word(out, o->name);
   if (o->zone != NULL) add_variable(out, "--zone", o->zone);
   if (o->project != NULL) add_variable(out, "--project", o->project);
   cx_text_append(out, " --worker=all");
-  add_variable(out, "--command", command);
+  cx_text_append(out, " --command=\"$1\"");
 }
 
 calx_status *cx_launcher_tpu_run(const cx_launcher_tpu_options *options,
@@ -306,7 +325,7 @@ calx_status *cx_launcher_tpu_run(const cx_launcher_tpu_options *options,
   *out = (cx_launcher_exit){ .rank = -1, .code = 1 };
   CALX_TRY(check_host(options->name));
   calx_status *status = write_worker(options, &worker);
-  write_gcloud(options, cx_text_str(&worker), &gcloud);
+  write_gcloud(options, &gcloud);
   cx_text_format(&name, "TPU %s", options->name);
   if (status == NULL && (cx_text_failed(&worker) || cx_text_failed(&gcloud) ||
                          cx_text_failed(&name))) {
@@ -316,6 +335,7 @@ calx_status *cx_launcher_tpu_run(const cx_launcher_tpu_options *options,
     cx_launcher_options launch = {
       .processes = 1,
       .commands = (const char *const[]){ gcloud.data },
+      .remote_commands = (const char *const[]){ worker.data },
       .names = (const char *const[]){ cx_text_str(&name) },
       .output = options->output
     };

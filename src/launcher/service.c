@@ -144,7 +144,7 @@ static bool wait_for_host(service *s, const char *what, int host,
   if (failure != NULL || calx_status_code(status) != CALX_DEADLINE_EXCEEDED) {
     cx_log("%s", cx_status_sentence(failure != NULL ? failure : status));
   } else {
-    cx_log("host %d of %d did not join within %.3g s", host, s->job->hosts,
+    cx_log("host %d of %d has not %s within %.3g s", host, s->job->hosts, what,
            (double)limit_ms / 1000);
   }
   calx_status_free(status);

@@ -48,8 +48,9 @@ typedef struct cx_launcher_options {
   // other hosts (launcher/hosts), and a name each. They get no rank info and no
   // store, but a lifeline, whose first line is the launch's token and its
   // attempt, from 0.
-  const char *const *commands;  // [processes]
-  const char *const *names;     // [processes]
+  const char *const *commands;         // [processes]
+  const char *const *remote_commands;  // [processes]: "$1" of each command
+  const char *const *names;            // [processes]
 } cx_launcher_options;
 
 // The exit status of a launcher's program of which no rank failed.

@@ -196,8 +196,23 @@ class Hosts(program.Case):
                              env=self.env)
         self.assertEqual(out, "/usr\n3\n/usr\n3\n")
         self.assertNotIn("--zone", self.read("given").decode())
+        # What is asked for wins.
+        out, _ = self.expect(0, "run", "--tpu", "t", "--env", "PJRT_DEVICE=CPU",
+                             "sh", "-c", "echo $PJRT_DEVICE", env=self.env)
+        self.assertEqual(out, "CPU\nCPU\n")
         self.complains(9, "TPU t exited with 9", "run", "--tpu", "t", "sh",
                        "-c", "exit 9", env=self.env)
+        self.complains(127, "TPU t exited with 127: the command that connects "
+                       "to it, or one there, was not found", "run", "--tpu",
+                       "t", "sh", "-c", "exit 127", env=self.env)
+
+    def test_long_program(self):
+        # Quoted twice it would be longer than one argument may be.
+        out, _ = self.expect(
+            0, "run", "--hosts", "a,b", "--", "sh", "-c", "echo $#", "sh",
+            *["12345"] * 12000, env=self.env)
+        self.assertEqual(sorted(out.split()),
+                         ["12000", "12000", "[a:0]", "[b:1]"])
 
 
 def alive(pid):

@@ -92,7 +92,7 @@ static void test_host_that_never_joins(void **state)
   setenv("CALX_JOIN_TIMEOUT_S", "0.2", 1);
   assert_int_equal(end_of(start_host(0, free_port(), nothing)), 0);
   unsetenv("CALX_JOIN_TIMEOUT_S");
-  check_logged("host 1 of 2 did not join within 0.2");
+  check_logged("host 1 of 2 has not joined within 0.2");
 }
 
 static void ignore_failure(void *user, calx_code code, const char *message)

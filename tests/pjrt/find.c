@@ -223,6 +223,7 @@ static void use_card(const char *name)
   join(dev, sizeof dev, name);
   snprintf(node, sizeof node, "%s/nvidia0", dev);
   write_file(node, "", 0);
+  chmod(node, 0666);  // as the driver makes it
   cx_pjrt_set_dev(dev);
 }
 

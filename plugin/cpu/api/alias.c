@@ -2,7 +2,9 @@
 //
 // An alias is a pending buffer. When it is fulfilled with a buffer, its value
 // waits for that buffer's value, and then is a view of the same memory, which
-// it holds. An alias that is never fulfilled stays pending.
+// it holds. An alias that is never fulfilled stays pending, and so does a
+// launch that has it as an argument: the caller must fulfil it, with a buffer
+// or an error, before it destroys the client.
 #include "api/api.h"
 #include "base/alloc.h"
 
@@ -113,6 +115,11 @@ static calx_status *fulfil_alias(
                                           : cpu_api_shape_str(&b->shape).s);
     }
     CALX_TRY(cpu_api_buffer_value(b, &p->source));
+    if (p->source == p->alias) {
+      cpu_api_value_release(p->source);
+      p->source = NULL;
+      return cx_invalid("an alias is fulfilled with itself");
+    }
   }
   fulfil(p, cpu_api_callers_error(args->status_code, args->error_message,
                                   args->error_message_size));

@@ -43,8 +43,7 @@ typedef struct operand_transfers {
   size_t n_runs, room;
 } operand_transfers;
 
-// ---- who receives what
-// -------------------------------------------------------
+// ---- who receives what ------------------------------------------------------
 
 // The member of a host that receives what member i sends to that host.
 static uint32_t receiver(const cpu_coll_host_group *group, uint32_t i)

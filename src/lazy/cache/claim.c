@@ -27,7 +27,7 @@
 
 enum { FIRST_PAUSE_US = 500, LONGEST_PAUSE_US = 20000 };
 
-typedef enum attempt { TAKEN, HELD, NO_LOCKS } lock_attempt;
+typedef enum lock_attempt { TAKEN, HELD, NO_LOCKS } lock_attempt;
 
 static lock_attempt try_lock(int fd)
 {
