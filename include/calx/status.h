@@ -73,8 +73,7 @@ extern "C" {
 #define CALX_PAIR_(type, name) type name[2]
 #endif
 
-// ---- codes
-// ----------------------------------------------------------------------------------------------
+// ---- codes ------------------------------------------------------------------
 
 /** What kind of failure a status is. The numbers are absl's and PJRT's. */
 typedef enum calx_code {
@@ -101,8 +100,7 @@ typedef enum calx_code {
  * that is none. @threads thread-safe */
 CALX_API const char *calx_code_name(calx_code code);
 
-// ---- call sites
-// -----------------------------------------------------------------------------------------
+// ---- call sites -------------------------------------------------------------
 
 /** A place in the user's program. The strings live for ever (they are literals
  * or interned). */
@@ -122,8 +120,7 @@ CALX_API void calx_at_(const calx_site *site);
 
 #define CALX_HERE (&(const calx_site){ __FILE__, __func__, __LINE__ })
 
-// ---- status
-// ---------------------------------------------------------------------------------------------
+// ---- status -----------------------------------------------------------------
 
 typedef struct calx_status calx_status;
 
@@ -159,8 +156,7 @@ CALX_API void calx_status_free(calx_status *status);
     if (calx_try_status_ != NULL) return calx_try_status_; \
   } while (0)
 
-// ---- the library's few lines
-// ----------------------------------------------------------------------------
+// ---- the library's few lines ------------------------------------------------
 
 /** Takes one line without its newline. @threads may be called from any thread,
  * never with a lock held */

@@ -103,7 +103,7 @@ static inline calx_status *cx_pjrt_take(const cx_pjrt_plugin *p,
   return error == NULL ? NULL : cx_pjrt_take_error(p, function, error);
 }
 
-// Frees an error that nobody can be told of, such as that of a destroy.
+// Frees an error that has no one to report it to, such as that of a destroy.
 static inline void cx_pjrt_ignore(calx_status *status)
 {
   calx_status_free(status);

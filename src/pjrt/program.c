@@ -43,7 +43,7 @@ calx_status *cx_pjrt_program_serialize(cx_pjrt_plugin *p, PJRT_Executable *raw,
 calx_status *cx_pjrt_program_memory(cx_pjrt_plugin *p, PJRT_Executable *raw,
                                     cx_pjrt_executable_stats *out)
 {
-  // What the plugin does not write stays -1: not told.
+  // A number that the plugin does not write stays -1, unknown.
   CX_PJRT_DECLARE(args, PJRT_Executable_GetCompiledMemoryStats,
                   .executable = raw, .generated_code_size_in_bytes = -1,
                   .argument_size_in_bytes = -1, .output_size_in_bytes = -1,

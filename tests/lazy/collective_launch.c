@@ -58,6 +58,15 @@ static void test_apart(void **state)
 
 // ---- failures ---------------------------------------------------------------
 
+// Runs fn on n ranks, whose `user` is a barrier for all of them.
+static void run_with_barrier(int n, calx_status *(*fn)(ranks_one *r))
+{
+  pthread_barrier_t together;
+  pthread_barrier_init(&together, NULL, (unsigned)n);
+  ranks_run(n, fn, &together);
+  pthread_barrier_destroy(&together);
+}
+
 // The launch fails: on all ranks, and their tensors are as they were.
 static calx_status *launch_fails(ranks_one *r)
 {
@@ -79,12 +88,7 @@ static calx_status *launch_fails(ranks_one *r)
 static void test_launch_fails(void **state)
 {
   (void)state;
-  for (int n = 2; n <= 4; n++) {
-    pthread_barrier_t together;
-    pthread_barrier_init(&together, NULL, (unsigned)n);
-    ranks_run(n, launch_fails, &together);
-    pthread_barrier_destroy(&together);
-  }
+  for (int n = 2; n <= 4; n++) run_with_barrier(n, launch_fails);
 }
 
 // One thread's compilation fails; another's may not. Nobody launches, and
@@ -156,12 +160,7 @@ static calx_status *upload_fails(ranks_one *r)
 static void test_upload_fails(void **state)
 {
   (void)state;
-  for (int n = 2; n <= 4; n++) {
-    pthread_barrier_t together;
-    pthread_barrier_init(&together, NULL, (unsigned)n);
-    ranks_run(n, upload_fails, &together);
-    pthread_barrier_destroy(&together);
-  }
+  for (int n = 2; n <= 4; n++) run_with_barrier(n, upload_fails);
 }
 
 // The step fails when it runs, on rank 0's device: the others hear of it when
@@ -195,10 +194,7 @@ static calx_status *late(ranks_one *r)
 static void test_late_failure(void **state)
 {
   (void)state;
-  pthread_barrier_t together;
-  pthread_barrier_init(&together, NULL, 3);
-  ranks_run(3, late, &together);
-  pthread_barrier_destroy(&together);
+  run_with_barrier(3, late);
 }
 
 // ---- a device that is no rank -----------------------------------------------

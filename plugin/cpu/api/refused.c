@@ -1,29 +1,31 @@
-// api/refused: the functions that this engine does not implement. Each returns
-// an error with its own name.
+// api/refused: the functions that have nothing to answer in this engine. Each
+// returns UNIMPLEMENTED with its own name and the reason.
 #include "api/api.h"
 
-static PJRT_Error *refuse(const char *name)
+static PJRT_Error *refuse(const char *name, const char *reason)
 {
-  return cpu_api_error(cx_error(
-      CALX_UNIMPLEMENTED, "%s is not implemented by " CPU_API_PLATFORM, name));
+  return cpu_api_error(cx_error(CALX_UNIMPLEMENTED, "%s: %s", name, reason));
 }
 
-#define REFUSED(name)                           \
+#define REFUSED(name, reason)                   \
   PJRT_Error *cpu_api_##name(name##_Args *args) \
   {                                             \
     (void)args;                                 \
-    return refuse(#name);                       \
+    return refuse(#name, reason);               \
   }
 
-// A compiled program is a list of steps; the StableHLO that it was made of is
-// freed after the compilation.
-REFUSED(PJRT_Executable_OptimizedProgram)
-// Streams exist only for the callbacks of recv operations, which Execute
-// refuses.
-REFUSED(PJRT_CopyToDeviceStream_Destroy)
-REFUSED(PJRT_CopyToDeviceStream_AddChunk)
-REFUSED(PJRT_CopyToDeviceStream_TotalBytes)
-REFUSED(PJRT_CopyToDeviceStream_GranuleSize)
-REFUSED(PJRT_CopyToDeviceStream_CurrentBytes)
-// The answer is a serialised xla.ShapeProto, which this engine does not have.
-REFUSED(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace)
+#define NO_STREAMS                                                         \
+  "only callbacks of recv operations have streams, and execution refuses " \
+  "these callbacks"
+
+REFUSED(PJRT_Executable_OptimizedProgram,
+        "a compiled program is a list of steps; its StableHLO is freed after "
+        "the compilation")
+REFUSED(PJRT_CopyToDeviceStream_Destroy, NO_STREAMS)
+REFUSED(PJRT_CopyToDeviceStream_AddChunk, NO_STREAMS)
+REFUSED(PJRT_CopyToDeviceStream_TotalBytes, NO_STREAMS)
+REFUSED(PJRT_CopyToDeviceStream_GranuleSize, NO_STREAMS)
+REFUSED(PJRT_CopyToDeviceStream_CurrentBytes, NO_STREAMS)
+REFUSED(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace,
+        "the answer is a serialised xla.ShapeProto, which this engine does not "
+        "have")

@@ -1,8 +1,7 @@
 // kernel/conv_form: which of oneDNN's convolutions a StableHLO convolution is.
 //
 // Let a forward convolution of stride s, dilation d, low padding p and a kernel
-// of K taps compute y from x. ops/conv.c of the library and JAX write in
-// StableHLO
+// of K taps compute y from x. In StableHLO the library and JAX write
 //   the gradient by x: y' dilated by s, convolved with the reversed kernel at
 //     stride 1, dilation d, low padding d * (K - 1) - p;
 //   the gradient by w: batch and features of x exchanged, y' as the kernel,

@@ -2,7 +2,7 @@
 #include "base/trace.h"
 #include "lazy/run/program.h"
 
-// Eager mode's programs are ops, which nobody asks about.
+// A program of eager mode is one op, whose recompilation needs no explanation.
 static bool is_wanted(void)
 {
   return cx_trace_wanted(CX_TRACE_PROGRAMS) && !cx_lazy_eager();
