@@ -51,6 +51,9 @@ static atomic_llong own_reads;  // among the transfers from the device
 static atomic_llong next_look = 1;
 static atomic_llong n_steps;    // of the first device
 static atomic_llong all_steps;  // of all
+// Held by the thread that looks: several threads may step one device. Others
+// do not wait, because a log callback may take steps too.
+static atomic_flag is_looking = ATOMIC_FLAG_INIT;
 
 void cx_profiler_own_read(void)
 {
@@ -105,15 +108,9 @@ static void look_at_count(habit *h, int64_t count, bool warm, int64_t all)
          h->metric, counts, steps, h->advice);
 }
 
-void cx_profiler_habits_step(int device)
+// all: steps of all devices so far.
+static void look_at_habits(bool warm, int64_t all)
 {
-  int64_t all = atomic_fetch_add(&all_steps, 1) + 1;
-  if (device != 0) return;
-  int64_t n = atomic_fetch_add(&n_steps, 1) + 1;
-  if (n < atomic_load(&next_look)) return;
-  atomic_store(&next_look, after(n));
-  const char *quiet = cx_env_text("CALX_QUIET");
-  if (quiet != NULL && *quiet != '0') return;
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
     habit *h = &habits[i];
     cx_metric *m = cx_metric_find(h->metric);
@@ -123,8 +120,21 @@ void cx_profiler_habits_step(int device)
     cx_unlock(&m->lock);
     if (h->is_read) count -= atomic_load(&own_reads);
     look_at_time(h, m);
-    look_at_count(h, count, n > WARM_UP, all);
+    look_at_count(h, count, warm, all);
   }
+}
+
+void cx_profiler_habits_step(int device)
+{
+  int64_t all = atomic_fetch_add(&all_steps, 1) + 1;
+  if (device != 0) return;
+  int64_t n = atomic_fetch_add(&n_steps, 1) + 1;
+  if (n < atomic_load(&next_look) || atomic_flag_test_and_set(&is_looking))
+    return;
+  atomic_store(&next_look, after(n));
+  const char *quiet = cx_env_text("CALX_QUIET");
+  if (quiet == NULL || *quiet == '0') look_at_habits(n > WARM_UP, all);
+  atomic_flag_clear(&is_looking);
 }
 
 void cx_profiler_habits_forget(void)

@@ -1,5 +1,6 @@
 // CALX_REPORT: what a run did, and the lines about habits, on the fake plugin.
 #include <jansson.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -315,6 +316,35 @@ static void test_habits_of_ranks(void **state)
   assert_int_equal(lines_with("CompileTime too frequent"), 1);
 }
 
+static pthread_barrier_t all_threads;
+
+static void *step_again_and_again(void *first)
+{
+  for (int round = 0; round < 200; round++) {
+    pthread_barrier_wait(&all_threads);
+    if (first != NULL) cx_profiler_habits_open();
+    pthread_barrier_wait(&all_threads);
+    for (int i = 0; i < 24; i++) cx_profiler_habits_step(0);
+  }
+  return NULL;
+}
+
+// Threads that step one device look at its habits one at a time: the thread
+// sanitizer sees it if they do not.
+static void test_habits_of_threads(void **state)
+{
+  (void)state;
+  pthread_t threads[4];
+  train(1, false);
+  assert_int_equal(pthread_barrier_init(&all_threads, NULL, 4), 0);
+  for (size_t i = 0; i < 4; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, step_again_and_again,
+                                    i == 0 ? &all_threads : NULL),
+                     0);
+  for (size_t i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  pthread_barrier_destroy(&all_threads);
+}
+
 static void test_quiet(void **state)
 {
   (void)state;
@@ -455,6 +485,7 @@ int main(void)
     RECORD_TEST(test_devices),
     RECORD_TEST(test_habits_of_ranks),
     RECORD_TEST(test_good_habits),
+    RECORD_TEST(test_habits_of_threads),
     RECORD_TEST(test_habits_of_progress),
     RECORD_TEST(test_quiet),
     RECORD_TEST(test_slow),
