@@ -23,6 +23,12 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "calx/activation.h"
+#include "calx/arrange.h"
+#include "calx/conv.h"
+#include "calx/linalg.h"
+#include "calx/loss.h"
+#include "calx/pointwise.h"
 #include "calx/tensor.h"
 
 #ifdef __cplusplus
@@ -137,10 +143,59 @@ CALX_API calx_tensor *calx_floor(calx_tensor *x);
 CALX_API calx_tensor *calx_ceil(calx_tensor *x);
 /** nearest integer, ties to even; gradient 0 */
 CALX_API calx_tensor *calx_round(calx_tensor *x);
+/** tangent of radians */
+CALX_API calx_tensor *calx_tan(calx_tensor *x);
+/** arc sine, in radians */
+CALX_API calx_tensor *calx_asin(calx_tensor *x);
+/** arc cosine, in radians */
+CALX_API calx_tensor *calx_acos(calx_tensor *x);
+/** arc tangent, in radians */
+CALX_API calx_tensor *calx_atan(calx_tensor *x);
+/** hyperbolic sine */
+CALX_API calx_tensor *calx_sinh(calx_tensor *x);
+/** hyperbolic cosine */
+CALX_API calx_tensor *calx_cosh(calx_tensor *x);
+/** inverse of calx_sinh */
+CALX_API calx_tensor *calx_asinh(calx_tensor *x);
+/** inverse of calx_cosh; NaN below 1 */
+CALX_API calx_tensor *calx_acosh(calx_tensor *x);
+/** inverse of calx_tanh; NaN outside [-1, 1] */
+CALX_API calx_tensor *calx_atanh(calx_tensor *x);
+/** 2^x */
+CALX_API calx_tensor *calx_exp2(calx_tensor *x);
+/** base-10 logarithm; rounded twice */
+CALX_API calx_tensor *calx_log10(calx_tensor *x);
+/** error function: 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x */
+CALX_API calx_tensor *calx_erf(calx_tensor *x);
+/** 1 - erf(x), also where erf(x) is close to 1 */
+CALX_API calx_tensor *calx_erfc(calx_tensor *x);
+/** inverse of calx_erf; NaN outside [-1, 1] */
+CALX_API calx_tensor *calx_erfinv(calx_tensor *x);
+/** log |gamma(x)| */
+CALX_API calx_tensor *calx_lgamma(calx_tensor *x);
+/** derivative of calx_lgamma */
+CALX_API calx_tensor *calx_digamma(calx_tensor *x);
+/** nearest integer towards zero; gradient 0 */
+CALX_API calx_tensor *calx_trunc(calx_tensor *x);
+/** x - trunc(x) */
+CALX_API calx_tensor *calx_frac(calx_tensor *x);
+/** each bit inverted; bool: not; @dtype integer or bool  @grad none */
+CALX_API calx_tensor *calx_bitwise_not(calx_tensor *x);
 /** whether x is NaN; @dtype result bool */
 CALX_API calx_tensor *calx_isnan(calx_tensor *x);
 /** whether x is neither infinite nor NaN; @dtype result bool */
 CALX_API calx_tensor *calx_isfinite(calx_tensor *x);
+/** whether x is infinite; @dtype result bool */
+CALX_API calx_tensor *calx_isinf(calx_tensor *x);
+/** whether x is +infinity; @dtype result bool */
+CALX_API calx_tensor *calx_isposinf(calx_tensor *x);
+/** whether x is -infinity; @dtype result bool */
+CALX_API calx_tensor *calx_isneginf(calx_tensor *x);
+/** whether x is 0; @dtype result bool */
+CALX_API calx_tensor *calx_logical_not(calx_tensor *x);
+/** Derivative of order n of calx_digamma, n >= 0. @shape x any
+ *  @source torch.polygamma */
+CALX_API calx_tensor *calx_polygamma(int n, calx_tensor *x);
 /** The elements as another type; floats to integers truncate.
  *  @shape as x @source torch.Tensor.to */
 CALX_API calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype);
@@ -198,6 +253,27 @@ CALX_API calx_tensor *calx_maximum(calx_tensor *x, calx_tensor *y);
  *  together */
 CALX_API calx_tensor *calx_minimum(calx_tensor *x, calx_tensor *y);
 
+/** The remainder of x / y, with y's sign, as Python's %. @shape x, y broadcast
+ *  together  @errors also two bools */
+CALX_API calx_tensor *calx_remainder(calx_tensor *x, calx_tensor *y);
+/** The remainder of x / y, with x's sign, as C's fmod. @shape x, y broadcast
+ *  together  @errors also two bools */
+CALX_API calx_tensor *calx_fmod(calx_tensor *x, calx_tensor *y);
+/** The angle of the point (y, x) = (the operands), in radians. @shape x, y
+ *  broadcast together */
+CALX_API calx_tensor *calx_atan2(calx_tensor *x, calx_tensor *y);
+/** log(e^x + e^y) without overflow. @shape x, y broadcast together */
+CALX_API calx_tensor *calx_logaddexp(calx_tensor *x, calx_tensor *y);
+/** and of all bits. @shape x, y broadcast together  @dtype integer or bool
+ *  @grad none */
+CALX_API calx_tensor *calx_bitwise_and(calx_tensor *x, calx_tensor *y);
+/** or of all bits. @shape x, y broadcast together  @dtype integer or bool
+ *  @grad none */
+CALX_API calx_tensor *calx_bitwise_or(calx_tensor *x, calx_tensor *y);
+/** exclusive or of all bits. @shape x, y broadcast together  @dtype integer or
+ *  bool  @grad none */
+CALX_API calx_tensor *calx_bitwise_xor(calx_tensor *x, calx_tensor *y);
+
 /** x == y. @shape x, y broadcast together  @dtype result bool  @grad none */
 CALX_API calx_tensor *calx_eq(calx_tensor *x, calx_tensor *y);
 /** x != y. @shape x, y broadcast together  @dtype result bool  @grad none */
@@ -231,6 +307,78 @@ CALX_API calx_tensor *calx_sum_with(calx_tensor *x,
 /** Mean; empty: NaN. @shape x any @dtype floating @source torch.mean */
 CALX_API calx_tensor *calx_mean_with(calx_tensor *x,
                                      const calx_reduce_options *options);
+/** Product; integers and bool give i64; empty: 1. @shape x any
+ *  @source torch.prod */
+CALX_API calx_tensor *calx_prod_with(calx_tensor *x,
+                                     const calx_reduce_options *options);
+/** Whether all elements are other than 0; empty: true. @shape x any
+ *  @dtype result bool @source torch.all */
+CALX_API calx_tensor *calx_all_with(calx_tensor *x,
+                                    const calx_reduce_options *options);
+/** Whether any element is other than 0; empty: false. @shape x any
+ *  @dtype result bool @source torch.any */
+CALX_API calx_tensor *calx_any_with(calx_tensor *x,
+                                    const calx_reduce_options *options);
+/** How many elements are other than 0. @shape x any @dtype result i64
+ *  @source torch.count_nonzero */
+CALX_API calx_tensor *calx_count_nonzero_with(
+    calx_tensor *x, const calx_reduce_options *options);
+/** log(sum(exp(x))) without overflow. @shape x any @source torch.logsumexp */
+CALX_API calx_tensor *calx_logsumexp_with(calx_tensor *x,
+                                          const calx_reduce_options *options);
+/** Sum of what is no NaN. @shape x any @source torch.nansum */
+CALX_API calx_tensor *calx_nansum_with(calx_tensor *x,
+                                       const calx_reduce_options *options);
+/** Mean of what is no NaN. @shape x any @source torch.nanmean */
+CALX_API calx_tensor *calx_nanmean_with(calx_tensor *x,
+                                        const calx_reduce_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_var_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims dims; /* absent: all; negative counts from the end */
+  CALX_NAMED bool keepdim;   /* reduced dimensions stay, with size 1 */
+  /* the sum is divided by n - correction; 0 = 1, CALX_ZERO = 0 */
+  CALX_NAMED double correction;
+} calx_var_options;
+/** Variance. @shape x any @dtype floating @source torch.var */
+CALX_API calx_tensor *calx_var_with(calx_tensor *x,
+                                    const calx_var_options *options);
+/** Standard deviation. @shape x any @dtype floating @source torch.std */
+CALX_API calx_tensor *calx_std_with(calx_tensor *x,
+                                    const calx_var_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_norm_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims dims; /* absent: all; negative counts from the end */
+  CALX_NAMED bool keepdim;   /* reduced dimensions stay, with size 1 */
+  CALX_NAMED double p;       /* 0 = 2, CALX_ZERO = 0; INFINITY: the greatest */
+} calx_norm_options;
+/** (sum |x|^p)^(1/p). @shape x any @source torch.norm */
+CALX_API calx_tensor *calx_norm_with(calx_tensor *x,
+                                     const calx_norm_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_normalize_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double p;    /* 0 = 2, CALX_ZERO = 0 */
+  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0 */
+  CALX_NAMED double eps;  /* the least norm; 0 = 1e-12 */
+} calx_normalize_options;
+/** x over its norm along a dimension. @shape x any
+ *  @source torch.nn.functional.normalize */
+CALX_API calx_tensor *calx_normalize_with(
+    calx_tensor *x, const calx_normalize_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_cosine_similarity_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0 */
+  CALX_NAMED double eps;  /* the least norm; 0 = 1e-8 */
+} calx_cosine_similarity_options;
+/** The cosine of the angle between x and y along a dimension, which is removed.
+ *  @shape x, y broadcast together @source torch.nn.functional.cosine_similarity
+ */
+CALX_API calx_tensor *calx_cosine_similarity_with(
+    calx_tensor *x, calx_tensor *y,
+    const calx_cosine_similarity_options *options);
 /** Greatest element; NaN wins; ties share the gradient equally.
  *  @shape x any @errors also an empty reduction @source torch.amax */
 CALX_API calx_tensor *calx_amax_with(calx_tensor *x,
@@ -267,6 +415,13 @@ CALX_API calx_tensor *calx_argmax_with(calx_tensor *x,
  *  @source torch.argmin */
 CALX_API calx_tensor *calx_argmin_with(calx_tensor *x,
                                        const calx_reduce_options *options);
+
+/** The sum of all elements up to each along a dimension; integers and bool give
+ *  i64. @shape x any @source torch.cumsum */
+CALX_API calx_tensor *calx_cumsum(calx_tensor *x, int dim);
+/** The product of all elements up to each along a dimension; integers and bool
+ *  give i64. @shape x any @source torch.cumprod */
+CALX_API calx_tensor *calx_cumprod(calx_tensor *x, int dim);
 
 // ---- shape ------------------------------------------------------------------
 
@@ -340,65 +495,6 @@ CALX_API calx_tensor *calx_mm(calx_tensor *x, calx_tensor *y);
 CALX_API calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight,
                                   calx_tensor *bias);
 
-// ---- convolution and pooling ------------------------------------------------
-
-/** A padding that keeps the size (stride 1 only), as PyTorch's 'same'. */
-#define CALX_PADDING_SAME (-1)
-
-/** Zero means default; of a pair {a, 0} means {a, a}. */
-typedef struct CALX_OPTIONS calx_conv2d_options {
-  CALX_NAMED size_t size;
-  CALX_NAMED calx_tensor *bias; /* NULL: none; shape (O) */
-  CALX_PAIR_(int64_t, stride);  /* rows, columns; 0 = 1 */
-  /* zeros on both sides; CALX_ZERO_INT in [1] = none there; CALX_PADDING_SAME
-   * */
-  CALX_PAIR_(int64_t, padding);
-  CALX_PAIR_(int64_t, dilation); /* 0 = 1 */
-  CALX_NAMED int64_t groups;     /* 0 = 1 */
-} calx_conv2d_options;
-
-/**
- * 2-D cross-correlation of images with a bank of filters:
- *
- *   out[n,o,i,j] = bias[o] + sum_{c,u,v} w[o,c,u,v]
- *                  * x[n, g*C/G + c, i*sh + u*dh - ph, j*sw + v*dw - pw]
- *
- * @param x  images @shape (N, C, H, W) or (C, H, W)
- * @param w  filters @shape (O, C/groups, KH, KW)
- * @return @shape (N, O, (H + 2*ph - dh*(KH-1) - 1)/sh + 1, same rule for W)
- * @grad     x, w, bias
- * @lowers   stablehlo.convolution
- * @source   torch.nn.functional.conv2d
- */
-CALX_API calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,
-                                       const calx_conv2d_options *options);
-
-/** Zero means default; of a pair {a, 0} means {a, a}. */
-typedef struct CALX_OPTIONS calx_max_pool2d_options {
-  CALX_NAMED size_t size;
-  CALX_PAIR_(int64_t, stride); /* 0 = the kernel's size */
-  /* -inf on both sides, at most half the kernel; CALX_ZERO_INT in [1] = none
-   * there */
-  CALX_PAIR_(int64_t, padding);
-  CALX_PAIR_(int64_t, dilation); /* 0 = 1 */
-  CALX_NAMED bool ceil_mode;     /* a window may run over the end */
-  /* NULL: none; i64, into the H*W plane */
-  CALX_NAMED calx_tensor **out_indices;
-  CALX_NAMED int64_t kernel_width; /* 0 = as high as wide */
-} calx_max_pool2d_options;
-
-/**
- * Greatest element of each window; NaN wins; the gradient goes to the first of
- * equals in row-major order.
- * @param kernel_size  height of the window, and its width unless .kernel_width
- * @shape x (N, C, H, W) or (C, H, W)
- * @lowers stablehlo.reduce_window; gradient stablehlo.select_and_scatter
- * @source torch.nn.functional.max_pool2d
- */
-CALX_API calx_tensor *calx_max_pool2d_with(
-    calx_tensor *x, int64_t kernel_size,
-    const calx_max_pool2d_options *options);
-
 // ---- normalisation, activation, loss ----------------------------------------
 
 /** Zero means default. */
@@ -427,20 +523,42 @@ typedef struct CALX_OPTIONS calx_batch_norm_options {
 CALX_API calx_tensor *calx_batch_norm_with(
     calx_tensor *x, const calx_batch_norm_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_layer_norm_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_tensor *weight; /* NULL: 1 */
+  CALX_NAMED calx_tensor *bias;   /* NULL: 0 */
+  /* part of the program; 0 = 1e-5, in calx_rms_norm the type's epsilon */
+  CALX_NAMED double eps;
+} calx_layer_norm_options;
+/** (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions.
+ *  @shape x (…, normalized_shape); weight, bias normalized_shape
+ *  @grad x, weight, bias  @source torch.nn.functional.layer_norm */
+CALX_API calx_tensor *calx_layer_norm_with(
+    calx_tensor *x, calx_dims normalized_shape,
+    const calx_layer_norm_options *options);
+/** x / sqrt(mean(x^2) + eps) * weight + bias over the last dimensions.
+ *  @shape x (…, normalized_shape); weight, bias normalized_shape
+ *  @grad x, weight, bias  @source torch.nn.functional.rms_norm */
+CALX_API calx_tensor *calx_rms_norm_with(
+    calx_tensor *x, calx_dims normalized_shape,
+    const calx_layer_norm_options *options);
+/** The same over each of num_groups equal groups of channels of each sample.
+ *  @shape x (N, C, …); weight, bias (C)  @grad x, weight, bias
+ *  @source torch.nn.functional.group_norm */
+CALX_API calx_tensor *calx_group_norm_with(
+    calx_tensor *x, int64_t num_groups, const calx_layer_norm_options *options);
+/** The same over each channel of each sample. @shape x (N, C, …); weight, bias
+ *  (C)  @grad x, weight, bias  @source torch.nn.functional.instance_norm */
+CALX_API calx_tensor *calx_instance_norm_with(
+    calx_tensor *x, const calx_layer_norm_options *options);
+
 /** log(softmax(x)) along a dimension, without overflow. @shape x any
  *  @source torch.nn.functional.log_softmax */
 CALX_API calx_tensor *calx_log_softmax(calx_tensor *x, int dim);
 /** exp(x) / sum(exp(x)) along a dimension, without overflow. @shape x any
  *  @source torch.nn.functional.softmax */
 CALX_API calx_tensor *calx_softmax(calx_tensor *x, int dim);
-
-/** What becomes of the losses of the single elements. */
-typedef enum calx_reduction {
-  CALX_REDUCTION_DEFAULT = 0, /* mean */
-  CALX_MEAN,
-  CALX_SUM,
-  CALX_NONE
-} calx_reduction;
 
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_nll_loss_options {
@@ -471,6 +589,36 @@ CALX_API calx_tensor *calx_nll_loss_with(calx_tensor *x, calx_tensor *target,
 CALX_API calx_tensor *calx_cross_entropy_with(
     calx_tensor *x, calx_tensor *target, const calx_nll_loss_options *options);
 
+// ---- attention, dropout -----------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_dropout_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0 */
+  CALX_NAMED bool eval; /* x as it is */
+} calx_dropout_options;
+/** x / (1 - p), and 0 for each element with probability p. @shape x any
+ *  @source torch.nn.functional.dropout */
+CALX_API calx_tensor *calx_dropout_with(calx_tensor *x,
+                                        const calx_dropout_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_attention_options {
+  CALX_NAMED size_t size;
+  /* NULL: none; bool: whether a query sees a key; floating: added */
+  CALX_NAMED calx_tensor *attn_mask;
+  CALX_NAMED double dropout_p;
+  CALX_NAMED bool is_causal;  /* a query sees keys up to its own place */
+  CALX_NAMED double scale;    /* part of the program; 0 = 1/sqrt(E) */
+  CALX_NAMED bool enable_gqa; /* a head of keys serves several of queries */
+} calx_attention_options;
+/** softmax(query key^T scale + mask) value.
+ *  @shape query (…, L, E), key (…, S, E), value (…, S, V) -> (…, L, V)
+ *  @grad query, key, value, a floating mask
+ *  @source torch.nn.functional.scaled_dot_product_attention */
+CALX_API calx_tensor *calx_scaled_dot_product_attention_with(
+    calx_tensor *query, calx_tensor *key, calx_tensor *value,
+    const calx_attention_options *options);
+
 // ---- assignment -------------------------------------------------------------
 
 /**
@@ -488,5 +636,6 @@ CALX_API void calx_assign(calx_tensor *tensor, calx_tensor *value);
 #ifdef __cplusplus
 }
 #endif
+#include "calx/indexing.h"
 #include "calx/ops_macros.h"
 #endif

@@ -40,7 +40,7 @@ extern "C" {
 #define CALX_OPTIONS
 #define CALX_NAMED
 #define CALX_NO_NUMBER
-#define CALX_PAIR_(type, name) type name[2]
+#define CALX_ARRAY_(type, name, n) type name[n]
 #elif defined(__clang__)
 #pragma clang diagnostic error "-Wexcess-initializers"
 #pragma clang diagnostic ignored "-Wmissing-braces"
@@ -49,7 +49,7 @@ extern "C" {
   __extension__ struct { \
   };
 #define CALX_NO_NUMBER
-#define CALX_PAIR_(type, name) CALX_NAMED type name[2]
+#define CALX_ARRAY_(type, name, n) CALX_NAMED type name[n]
 #elif defined(__GNUC__)
 #pragma GCC diagnostic error "-Wdesignated-init"
 #pragma GCC diagnostic ignored "-Wmissing-braces"
@@ -60,18 +60,19 @@ extern "C" {
     struct {             \
     } none;              \
   } no_number_[0];
-#define CALX_PAIR_(type, name) \
-  type name[2];                \
-  __extension__ struct {       \
-    struct {                   \
-    } none;                    \
-  } name##_no_third_[0]
+#define CALX_ARRAY_(type, name, n) \
+  type name[n];                    \
+  __extension__ struct {           \
+    struct {                       \
+    } none;                        \
+  } name##_no_more_[0]
 #else
 #define CALX_OPTIONS
 #define CALX_NAMED
 #define CALX_NO_NUMBER
-#define CALX_PAIR_(type, name) type name[2]
+#define CALX_ARRAY_(type, name, n) type name[n]
 #endif
+#define CALX_PAIR_(type, name) CALX_ARRAY_(type, name, 2)
 
 // ---- codes ------------------------------------------------------------------
 

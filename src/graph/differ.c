@@ -303,7 +303,7 @@ static bool print_input(const graph_names *p, const cx_graph_outline *known,
   const cx_graph_node *user = user_of(o, i);
   if (user != NULL) {
     cx_text_append(out, ", first used by ");
-    print_site(out, user->op->name, &user->site);
+    print_site(out, cx_graph_node_name(user), &user->site);
   }
   if ((cx_graph_node_flags(o->params[i].node) & CX_GRAPH_NODE_SHORT) != 0) {
     cx_text_append(out,
@@ -319,7 +319,7 @@ static void print_line(const graph_names *p, const outline_line *l,
                        const cx_graph_order *o, const cx_graph_node *node,
                        cx_text *out)
 {
-  print_site(out, node->op->name, &node->site);
+  print_site(out, cx_graph_node_name(node), &node->site);
   if (l->op != node->op) {
     print_other_op(p, l, out);
     return;

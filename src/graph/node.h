@@ -110,6 +110,8 @@ struct cx_graph_node {
   // Path of the module that recorded it; data: which part of a batch it is,
   // "the batch's target". NULL: none.
   const char *module;
+  // The public function that recorded it as one of several ops; NULL: none.
+  const char *composite;
   calx_status *error;  // of a failed execution; set before CX_GRAPH_NODE_FAILED
   // A traversal's, under the device's lock.
   uint64_t mark;
@@ -135,6 +137,12 @@ cx_graph_node *cx_graph_node_data(const cx_graph_shape *shape,
 static inline const cx_graph_shape *cx_in(const cx_graph_node *node, uint32_t i)
 {
   return &node->in[i].node->out[node->in[i].out].shape;
+}
+
+// The name by which users know it: that of the function that they called.
+static inline const char *cx_graph_node_name(const cx_graph_node *node)
+{
+  return node->composite != NULL ? node->composite : node->op->name;
 }
 
 static inline uint32_t cx_graph_node_flags(const cx_graph_node *node)

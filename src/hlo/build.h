@@ -176,6 +176,23 @@ cx_hlo_value *cx_hlo_select_and_scatter(cx_hlo_builder *b, cx_hlo_value *x,
                                         cx_hlo_body_fn *select,
                                         cx_hlo_body_fn *scatter, void *user);
 
+// ---- indexing and sorting ----
+// Slices of size 1 along dimension `dim` of x, at the rank-k indices, which
+// take that dimension's place in the result.
+cx_hlo_value *cx_hlo_gather_along(cx_hlo_builder *b, cx_hlo_value *x,
+                                  cx_hlo_value *indices, int64_t dim);
+// x (n, …) with the rows of updates (m, …) combined into the rows that indices
+// (m) name; those out of range are dropped. `kind` combines, as in
+// cx_hlo_reduce_with; CX_HLO_OP_SCATTER: the update replaces the row.
+cx_hlo_value *cx_hlo_scatter_rows(cx_hlo_builder *b, cx_hlo_value *x,
+                                  cx_hlo_value *indices, cx_hlo_value *updates,
+                                  cx_hlo_op_kind kind);
+// Sorts n inputs of one shape together, stably. The body has 2n arguments (two
+// elements of each input in turn) and says whether the first come first.
+void cx_hlo_sort(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inputs,
+                 int64_t dim, cx_hlo_body_fn *body, void *user,
+                 cx_hlo_value **out);
+
 // ---- collectives, across replicas ----
 // The ids of one group after the other, `members` in each. Every replica is in
 // exactly one group.

@@ -130,6 +130,7 @@ typedef struct cx_lazy_thread_state {
   bool lost;            // an error, for which there was not even a root scope
   int no_grad;          // depth of regions
   const char *module;
+  const char *composite;
   int64_t recorded;  // ops since the last sync
   calx_scope *unsettled;
   atomic_bool rescan;  // another thread changed a tensor of a scope of this one

@@ -37,6 +37,13 @@ void cx_lazy_sync_defer(bool on);
 bool cx_lazy_sync_is_deferred(void);
 const char *cx_lazy_module_path_set(const char *path);  // the one before
 
+// Between these, nodes have the name of the public function that is composed of
+// them, for messages and profiles. Where they nest, the outermost name counts.
+// `begin` returns what `end` takes back.
+const char *cx_lazy_composite_begin(const char *name);
+void cx_lazy_composite_end(const char *const *before);
+const char *cx_lazy_composite(void);  // NULL: none
+
 // ---- scopes -----------------------------------------------------------------
 
 // Takes a status and pins it on the current scope, if it is the scope's first.

@@ -114,7 +114,7 @@ calx_tensor *cx_nn_module_refuse(const calx_module *m, const calx_tensor *x,
   const cx_graph_node *node = cx_lazy_tensor_value(x).node;
   cx_text made = { 0 };
   if (node != NULL && node->op != &cx_graph_op_data) {
-    cx_text_format(&made, " (made by %s", node->op->name);
+    cx_text_format(&made, " (made by %s", cx_graph_node_name(node));
     if (node->site.file != NULL) {
       cx_text_format(&made, " at %s:%d", node->site.file, node->site.line);
     }

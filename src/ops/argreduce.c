@@ -198,8 +198,7 @@ static calx_tensor *arg(const cx_graph_op *op, const char *name, calx_tensor *x,
   if (cx_ops_unfit(name, &x, 1, &bad)) return bad;
   size_t n = o != NULL ? o->dims.count : 0;
   if (n > 1) {
-    return cx_ops_poison(
-        CALX_INVALID_ARGUMENT,
+    return cx_ops_invalid(
         "%s: one dimension is wanted, or none for all elements "
         "of %s; %zu are given",
         name, cx_graph_shape_str(cx_lazy_tensor_shape(x)), n);

@@ -80,6 +80,23 @@ static void extreme_gradients(cx_lazy_tape *t,
   }
 }
 
+// The quotient that a remainder leaves.
+static calx_tensor *quotient(cx_lazy_tape *t, calx_rounding rounding)
+{
+  calx_div_options o = { .size = sizeof o, .rounding = rounding };
+  return calx_div_with(cx_lazy_tape_in(t, 0), cx_lazy_tape_in(t, 1), &o);
+}
+
+// d atan2(y, x) = (x dy - y dx) / (x^2 + y^2)
+static void atan2_gradients(cx_lazy_tape *t)
+{
+  calx_tensor *y = cx_lazy_tape_in(t, 0), *x = cx_lazy_tape_in(t, 1);
+  calx_tensor *g =
+      calx_div(t->out_grads[0], cx_ops_plus(calx_square(x), calx_square(y)));
+  if (cx_tape_needs(t, 0)) give(t, 0, calx_mul(g, x));
+  if (cx_tape_needs(t, 1)) give(t, 1, calx_neg(calx_mul(g, y)));
+}
+
 static void grad_where(cx_lazy_tape *t)
 {
   calx_tensor *c = cx_lazy_tape_in(t, 0), *g = t->out_grads[0];
@@ -115,13 +132,84 @@ static void emit(cx_graph_emit *e, cx_hlo_op_kind kind)
   e->out[0] = cx_hlo_binary(e->b, kind, operand(e, 0), operand(e, 1));
 }
 
+static cx_hlo_value *like(const cx_graph_emit *e, double v)
+{
+  const cx_graph_shape *s = &e->node->out[0].shape;
+  return cx_ops_emit_splat(e, cx_hlo_elem_of(s->dtype), s, v);
+}
+
+// The remainder with the divisor's sign, as Python's %.
+static void python_remainder(cx_graph_emit *e)
+{
+  cx_hlo_value *y = operand(e, 1);
+  cx_hlo_value *r = cx_hlo_binary(e->b, CX_HLO_OP_REMAINDER, operand(e, 0), y);
+  e->out[0] = cx_hlo_select(e->b, cx_ops_emit_opposed(e, r, y, like(e, 0)),
+                            cx_hlo_binary(e->b, CX_HLO_OP_ADD, r, y), r);
+}
+
+// log(e^x + e^y) = m + log(1 + e^-|x - y|) with m the greater; x - y is NaN
+// where both are the same infinity, which is the result then.
+static void log_sum(cx_graph_emit *e)
+{
+  cx_hlo_builder *b = e->b;
+  cx_hlo_value *x = operand(e, 0), *y = operand(e, 1);
+  cx_hlo_value *m = cx_hlo_binary(b, CX_HLO_OP_MAXIMUM, x, y);
+  cx_hlo_value *d = cx_hlo_binary(b, CX_HLO_OP_SUBTRACT, x, y);
+  d = cx_hlo_unary(b, CX_HLO_OP_NEGATE, cx_hlo_unary(b, CX_HLO_OP_ABS, d));
+  d = cx_hlo_unary(b, CX_HLO_OP_LOG_PLUS_ONE,
+                   cx_hlo_unary(b, CX_HLO_OP_EXPONENTIAL, d));
+  e->out[0] = cx_hlo_select(b, cx_hlo_compare(b, CX_HLO_EQ, x, y),
+                            cx_hlo_binary(b, CX_HLO_OP_ADD, m, like(e, M_LN2)),
+                            cx_hlo_binary(b, CX_HLO_OP_ADD, m, d));
+}
+
 // ---- what a row of binary.def makes -----------------------------------------
 
-static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
+// All element types.
+static calx_tensor *promoted(const cx_graph_op *op, calx_tensor *x,
+                             calx_tensor *y)
 {
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
   cx_ops_promote(in, 2);
+  return cx_ops_record(op, in, 2, NULL);
+}
+
+// Functions without integer values: integers and bool become f32 first.
+static calx_tensor *floating(const cx_graph_op *op, calx_tensor *x,
+                             calx_tensor *y)
+{
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
+  if (!cx_dtype_is_float(cx_ops_promote(in, 2))) {
+    for (int i = 0; i < 2; i++) in[i] = calx_to_dtype(in[i], CALX_F32);
+  }
+  return cx_ops_record(op, in, 2, NULL);
+}
+
+// Functions that bool does not have.
+static calx_tensor *numeric(const cx_graph_op *op, calx_tensor *x,
+                            calx_tensor *y)
+{
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
+  if (cx_ops_promote(in, 2) == CALX_BOOL) {
+    return cx_ops_invalid(
+        "%s: bool has no such function; convert an operand "
+        "with calx_to_dtype",
+        op->name);
+  }
+  return cx_ops_record(op, in, 2, NULL);
+}
+
+// Functions of the bits of integers and bool.
+static calx_tensor *bits(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
+{
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
+  if (cx_dtype_is_float(cx_ops_promote(in, 2))) {
+    return cx_ops_no_bits(op->name, in[0]);
+  }
   return cx_ops_record(op, in, 2, NULL);
 }
 
@@ -151,15 +239,15 @@ static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
   CX_OPS_DEFINE(op, .infer = cx_ops_infer_broadcast, .grad = grad_##op, \
                 .emit = emit_##op)
 
-#define ENTRY(op)                                        \
+#define ENTRY(op, rule)                                  \
   calx_tensor *calx_##op(calx_tensor *x, calx_tensor *y) \
   {                                                      \
-    return pair(&cx_ops_##op, x, y);                     \
+    return rule(&cx_ops_##op, x, y);                     \
   }
 
-#define CX_OPS_BINARY(op, emission, gradient) \
-  CX_OPS_BINARY_WITH(op, emission, gradient)  \
-  ENTRY(op)
+#define CX_OPS_BINARY(op, rule, emission, gradient) \
+  CX_OPS_BINARY_WITH(op, emission, gradient)        \
+  ENTRY(op, rule)
 
 #define CX_OPS_COMPARISON(op, direction)                                \
   static void emit_##op(cx_graph_emit *e)                               \
@@ -168,7 +256,7 @@ static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
                                operand(e, 1));                          \
   }                                                                     \
   CX_OPS_DEFINE(op, .infer = infer_compare, .emit = emit_##op)          \
-  ENTRY(op)
+  ENTRY(op, promoted)
 #include "ops/binary.def"
 
 // ---- pow and where ---------------------------------------------------------
@@ -251,7 +339,7 @@ calx_tensor *calx_add_with(calx_tensor *x, calx_tensor *y,
 {
   calx_tensor *bad;
   if (!with_alpha("add", &y, options, &bad)) return bad;
-  return pair(&cx_ops_add, x, y);
+  return promoted(&cx_ops_add, x, y);
 }
 
 calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
@@ -267,7 +355,7 @@ calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
         "sub: two bool operands have no difference; use calx_ne for exclusive "
         "or");
   }
-  return pair(&cx_ops_sub, x, y);
+  return promoted(&cx_ops_sub, x, y);
 }
 
 static bool is_whole(const calx_tensor *t)

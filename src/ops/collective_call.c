@@ -233,8 +233,7 @@ static bool find_dim(const char *op, const char *which, calx_tensor *x,
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   if (s->rank != 0 && cx_ops_dim(dim, s->rank, out)) return true;
   *out_bad = s->rank != 0 ? cx_ops_no_dim(op, which, dim, s->rank, s)
-                          : cx_ops_poison(
-                                CALX_INVALID_ARGUMENT,
+                          : cx_ops_invalid(
                                 "%s: %s %lld: %s is a scalar, without dims", op,
                                 which, (long long)dim, cx_graph_shape_str(s));
   return false;

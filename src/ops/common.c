@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/options.h"
-#include "ops/ops.h"
+#include "ops/composite.h"
 
 // ---- entries ----------------------------------------------------------------
 
@@ -26,7 +27,7 @@ static void describe_operands(const cx_graph_node *node, cx_text *text)
     cx_text_format(text, "%s operand %u %s", i == 0 ? "; got" : ",", i,
                    cx_graph_shape_str(cx_in(node, i)));
     if (in->op == &cx_graph_op_data) continue;
-    cx_text_format(text, " (made by %s", in->op->name);
+    cx_text_format(text, " (made by %s", cx_graph_node_name(in));
     if (in->site.file != NULL) {
       cx_text_format(text, " at %s:%d", in->site.file, in->site.line);
     }
@@ -43,18 +44,29 @@ calx_status *cx_ops_error(const cx_graph_node *node, const char *format, ...)
   va_end(args);
   cx_text text = { 0 };
   describe_operands(node, &text);
-  calx_status *status = cx_invalid(
-      "%s: %s%s%s%s", node->op->name, node->module != NULL ? node->module : "",
-      node->module != NULL ? ": " : "", what, cx_text_str(&text));
+  calx_status *status =
+      cx_invalid("%s: %s%s%s%s", cx_graph_node_name(node),
+                 node->module != NULL ? node->module : "",
+                 node->module != NULL ? ": " : "", what, cx_text_str(&text));
   cx_text_free(&text);
   return status;
+}
+
+// The composition in which an op failed; "" where the message names it.
+static const char *outer_name(const char *message)
+{
+  const char *name = cx_lazy_composite();
+  bool named = name == NULL || strncmp(message, name, strlen(name)) == 0;
+  return named ? "" : name;
 }
 
 static calx_tensor *poison_v(calx_code code, const char *format, va_list args)
 {
   char what[512];
   vsnprintf(what, sizeof what, format, args);
-  return cx_lazy_tensor_poison(cx_error(code, "%s", what));
+  const char *outer = outer_name(what);
+  return cx_lazy_tensor_poison(
+      cx_error(code, "%s%s%s", outer, outer[0] != '\0' ? ": " : "", what));
 }
 
 calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
@@ -78,6 +90,7 @@ calx_tensor *cx_ops_invalid(const char *format, ...)
 bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
                   calx_tensor **out)
 {
+  if (cx_lazy_composite() != NULL) op = cx_lazy_composite();
   for (uint32_t i = 0; i < n; i++) {
     calx_status *status = in[i] == NULL
                               ? cx_invalid("%s: operand %u is NULL", op, i)
@@ -87,6 +100,14 @@ bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
     return true;
   }
   return false;
+}
+
+calx_tensor *cx_ops_no_bits(const char *op, const calx_tensor *x)
+{
+  return cx_ops_invalid(
+      "%s: %s has no bits to combine: integers and bool are "
+      "wanted; convert it with calx_to_dtype",
+      op, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
 }
 
 bool cx_ops_dim(int64_t dim, uint32_t rank, uint32_t *out)
@@ -101,10 +122,10 @@ calx_tensor *cx_ops_no_dim(const char *op, const char *which, int64_t dim,
                            uint32_t rank, const cx_graph_shape *x)
 {
   int n = rank == 0 ? 1 : (int)rank;
-  return cx_ops_poison(
-      CALX_INVALID_ARGUMENT, "%s: %s %lld is out of range: %s %s dims %d to %d",
-      op, which, (long long)dim, cx_graph_shape_str(x),
-      rank == x->rank ? "has" : "with one more has", -n, n - 1);
+  return cx_ops_invalid("%s: %s %lld is out of range: %s %s dims %d to %d", op,
+                        which, (long long)dim, cx_graph_shape_str(x),
+                        rank == x->rank ? "has" : "with one more has", -n,
+                        n - 1);
 }
 
 bool cx_ops_options_fit(const char *op, size_t size, size_t known,
@@ -228,6 +249,44 @@ calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n)
   return common;
 }
 
+bool cx_ops_floating(const char *op, calx_tensor **in, uint32_t n,
+                     calx_tensor **out)
+{
+  if (cx_ops_unfit(op, in, n, out)) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!cx_dtype_is_float(cx_lazy_tensor_shape(in[i])->dtype)) {
+      in[i] = calx_to_dtype(in[i], CALX_F32);
+    }
+  }
+  return true;
+}
+
+bool cx_ops_check_indices(const char *op, calx_tensor *index, int64_t n,
+                          int64_t ignore)
+{
+  if (!cx_lazy_debug_on(CX_LAZY_DEBUG_INDICES)) return true;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(index);
+  int64_t count = cx_graph_shape_numel(s);
+  size_t size = calx_dtype_size(s->dtype);
+  unsigned char *data = cx_alloc((size_t)count * size);
+  calx_status *status =
+      data == NULL ? cx_out_of_memory()
+                   : calx_tensor_read(index, data, (size_t)count * size);
+  for (int64_t i = 0; status == NULL && i < count; i++) {
+    int64_t k = cx_load_int(s->dtype, data + (size_t)i * size);
+    if (k == ignore || (k >= 0 && k < n)) continue;
+    status = cx_error(CALX_OUT_OF_RANGE,
+                      "%s: element %lld of the index %s is %lld; 0 to %lld are "
+                      "possible",
+                      op, (long long)i, cx_graph_shape_str(s), (long long)k,
+                      (long long)n - 1);
+  }
+  cx_free(data);
+  bool good = status == NULL;
+  cx_lazy_scope_pin(status);
+  return good;
+}
+
 // ---- shape rules ------------------------------------------------------------
 
 calx_status *cx_ops_infer_same(cx_graph_node *node)
@@ -309,4 +368,23 @@ cx_hlo_value *cx_ops_emit_cast(const cx_graph_emit *e, cx_hlo_value *v,
 {
   if (cx_hlo_value_type(v)->elem == to) return v;
   return cx_hlo_convert(e->b, v, to);
+}
+
+cx_hlo_value *cx_ops_emit_trunc(const cx_graph_emit *e, cx_hlo_value *x,
+                                cx_hlo_value *zero)
+{
+  return cx_hlo_select(e->b, cx_hlo_compare(e->b, CX_HLO_LT, x, zero),
+                       cx_hlo_unary(e->b, CX_HLO_OP_CEIL, x),
+                       cx_hlo_unary(e->b, CX_HLO_OP_FLOOR, x));
+}
+
+cx_hlo_value *cx_ops_emit_opposed(const cx_graph_emit *e, cx_hlo_value *rest,
+                                  cx_hlo_value *y, cx_hlo_value *zero)
+{
+  cx_hlo_builder *b = e->b;
+  cx_hlo_value *any = cx_hlo_compare(b, CX_HLO_NE, rest, zero);
+  cx_hlo_value *other =
+      cx_hlo_compare(b, CX_HLO_NE, cx_hlo_compare(b, CX_HLO_LT, rest, zero),
+                     cx_hlo_compare(b, CX_HLO_LT, y, zero));
+  return cx_hlo_binary(b, CX_HLO_OP_AND, any, other);
 }

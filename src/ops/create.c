@@ -303,8 +303,7 @@ calx_tensor *calx_arange_with(double start, double end, double step,
   calx_dtype dtype = dtype_or(o, whole ? CALX_I64 : CALX_F32);
   double count = ceil((end - start) / step);
   if (!(fabs(step) > 0) || !(count >= 0) || count > 9e15) {
-    return cx_ops_poison(
-        CALX_INVALID_ARGUMENT,
+    return cx_ops_invalid(
         "arange: from %g to %g in steps of %g: the step must "
         "lead from the start to the end, in 9e15 steps at most",
         start, end, step);

@@ -30,23 +30,6 @@ static cx_hlo_value *two(const cx_graph_emit *e, cx_hlo_op_kind kind,
   return cx_hlo_binary(e->b, kind, x, y);
 }
 
-static cx_hlo_value *is_negative(const cx_graph_emit *e, cx_hlo_value *x)
-{
-  return cx_hlo_compare(e->b, CX_HLO_LT, x, like(e, 0));
-}
-
-// True where the floor is one less than the quotient rounded towards zero: the
-// remainder is not 0, and its sign, which is the dividend's, is not the
-// divisor's.
-static cx_hlo_value *above_floor(const cx_graph_emit *e, cx_hlo_value *rest,
-                                 cx_hlo_value *y)
-{
-  cx_hlo_value *any = cx_hlo_compare(e->b, CX_HLO_NE, rest, like(e, 0));
-  cx_hlo_value *other =
-      cx_hlo_compare(e->b, CX_HLO_NE, is_negative(e, rest), is_negative(e, y));
-  return two(e, CX_HLO_OP_AND, any, other);
-}
-
 // For floats the quotient of the exactly divisible part, whose rounding error
 // is below a half, is rounded to the nearest integer; x/y where y is 0.
 static cx_hlo_value *floor_floats(const cx_graph_emit *e, cx_hlo_value *x,
@@ -57,16 +40,10 @@ static cx_hlo_value *floor_floats(const cx_graph_emit *e, cx_hlo_value *x,
   q = cx_hlo_unary(e->b, CX_HLO_OP_ROUND_NEAREST_EVEN,
                    two(e, CX_HLO_OP_DIVIDE, q, y));
   cx_hlo_value *lower = two(e, CX_HLO_OP_SUBTRACT, q, like(e, 1));
-  q = cx_hlo_select(e->b, above_floor(e, rest, y), lower, q);
+  q = cx_hlo_select(e->b, cx_ops_emit_opposed(e, rest, y, like(e, 0)), lower,
+                    q);
   cx_hlo_value *zero = cx_hlo_compare(e->b, CX_HLO_EQ, y, like(e, 0));
   return cx_hlo_select(e->b, zero, two(e, CX_HLO_OP_DIVIDE, x, y), q);
-}
-
-static cx_hlo_value *trunc_floats(const cx_graph_emit *e, cx_hlo_value *q)
-{
-  return cx_hlo_select(e->b, is_negative(e, q),
-                       cx_hlo_unary(e->b, CX_HLO_OP_CEIL, q),
-                       cx_hlo_unary(e->b, CX_HLO_OP_FLOOR, q));
 }
 
 static void emit_div_rounded(cx_graph_emit *e)
@@ -79,12 +56,13 @@ static void emit_div_rounded(cx_graph_emit *e)
   cx_hlo_value *y = cx_ops_emit_expand(e, e->in[1], s);
   cx_hlo_value *q = two(e, CX_HLO_OP_DIVIDE, x, y);
   if (floats) {
-    e->out[0] = down ? floor_floats(e, x, y) : trunc_floats(e, q);
+    e->out[0] =
+        down ? floor_floats(e, x, y) : cx_ops_emit_trunc(e, q, like(e, 0));
   } else if (!down || cx_dtype_is_unsigned(s->dtype)) {
     e->out[0] = q;
   } else {
     cx_hlo_value *rest = two(e, CX_HLO_OP_REMAINDER, x, y);
-    e->out[0] = cx_hlo_select(e->b, above_floor(e, rest, y),
+    e->out[0] = cx_hlo_select(e->b, cx_ops_emit_opposed(e, rest, y, like(e, 0)),
                               two(e, CX_HLO_OP_SUBTRACT, q, like(e, 1)), q);
   }
 }

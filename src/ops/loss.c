@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/dtype.h"
 #include "ops/ops.h"
 
@@ -109,33 +108,6 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
   return false;
 }
 
-// ---- CALX_DEBUG=indices -----------------------------------------------------
-
-static bool check_indices(const classes *c)
-{
-  if (!cx_lazy_debug_on(CX_LAZY_DEBUG_INDICES)) return true;
-  const cx_graph_shape *s = cx_lazy_tensor_shape(c->target);
-  int64_t count = cx_graph_shape_numel(s);
-  size_t size = calx_dtype_size(s->dtype);
-  unsigned char *data = cx_alloc((size_t)count * size);
-  calx_status *status =
-      data == NULL ? cx_out_of_memory()
-                   : calx_tensor_read(c->target, data, (size_t)count * size);
-  for (int64_t i = 0; status == NULL && i < count; i++) {
-    int64_t k = cx_load_int(s->dtype, data + (size_t)i * size);
-    if (k == c->ignore || (k >= 0 && k < c->n)) continue;
-    status = cx_error(CALX_OUT_OF_RANGE,
-                      "%s: target %lld of %s is class %lld, the %lld classes "
-                      "are 0 to %lld",
-                      c->op, (long long)i, cx_graph_shape_str(s), (long long)k,
-                      (long long)c->n, (long long)c->n - 1);
-  }
-  cx_free(data);
-  bool good = status == NULL;
-  cx_lazy_scope_pin(status);
-  return good;
-}
-
 // Sets `here`, `keep` and `target_in`. False: the public function returns *out.
 static bool locate(classes *c, calx_tensor **out)
 {
@@ -155,7 +127,7 @@ static bool locate(classes *c, calx_tensor **out)
         cx_graph_shape_str(cx_lazy_tensor_shape(c->x)));
     return false;
   }
-  if (!check_indices(c)) {
+  if (!cx_ops_check_indices(c->op, c->target, c->n, c->ignore)) {
     *out = cx_lazy_tensor_poison(cx_status_copy(calx_scope_error()));
     return false;
   }

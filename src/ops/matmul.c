@@ -186,8 +186,7 @@ calx_tensor *calx_mm(calx_tensor *x, calx_tensor *y)
         cx_graph_shape_str(a), cx_graph_shape_str(b));
   }
   if (a->dims[1] != b->dims[0]) {
-    return cx_ops_poison(
-        CALX_INVALID_ARGUMENT,
+    return cx_ops_invalid(
         "mm: %s and %s: the first has %lld columns, the second "
         "%lld rows; they must be equal",
         cx_graph_shape_str(a), cx_graph_shape_str(b), (long long)a->dims[1],
@@ -218,9 +217,9 @@ calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight, calx_tensor *bias)
                           cx_graph_shape_str(w));
   }
   if (s.rank == 0 || s.dims[s.rank - 1] != w->dims[1]) {
-    return cx_ops_poison(
-        CALX_INVALID_ARGUMENT, "linear: the weight %s wants […,%lld], got %s",
-        cx_graph_shape_str(w), (long long)w->dims[1], cx_graph_shape_str(&s));
+    return cx_ops_invalid("linear: the weight %s wants […,%lld], got %s",
+                          cx_graph_shape_str(w), (long long)w->dims[1],
+                          cx_graph_shape_str(&s));
   }
   if (bias != NULL && !fits_bias(cx_lazy_tensor_shape(bias), w)) {
     return cx_ops_invalid(

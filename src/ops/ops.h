@@ -43,6 +43,8 @@ CX_COLD calx_tensor *cx_ops_invalid(const char *format, ...) CALX_PRINTF(1, 2);
 // expired. Then the public function returns *out.
 bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
                   calx_tensor **out);
+// The error of a bitwise op for an operand of a floating type.
+CX_COLD calx_tensor *cx_ops_no_bits(const char *op, const calx_tensor *x);
 // Makes a dimension number, which may be negative, one of [0, rank). A scalar
 // accepts 0 and -1. False: there is no such dimension.
 bool cx_ops_dim(int64_t dim, uint32_t rank, uint32_t *out);
@@ -77,6 +79,10 @@ calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
 // Converts the operands to PyTorch's common type, which it returns.
 calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n);
 
+// With CALX_DEBUG=indices reads the indices: true where each is `ignore` or in
+// [0, n), else the scope has the error. True without it.
+bool cx_ops_check_indices(const char *op, calx_tensor *index, int64_t n,
+                          int64_t ignore);
 // Whether a tensor can have this shape and these options. False: the public
 // function returns *out.
 bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
@@ -110,8 +116,8 @@ static inline calx_tensor *cx_ops_minus(calx_tensor *a, calx_tensor *b)
   return calx_sub_with(a, b, NULL);
 }
 
-// Field i of an option that is a pair. 0 is the default; as the second field it
-// repeats the first. CALX_ZERO_INT is 0.
+// Field i of an option that is a list. 0 is the default; behind the first field
+// it repeats the first. CALX_ZERO_INT is 0.
 static inline int64_t cx_ops_pair(const int64_t *pair, int i, int64_t or_else)
 {
   int64_t value = pair[i] == 0 ? pair[0] : pair[i];
@@ -173,5 +179,13 @@ cx_hlo_value *cx_ops_emit_splat(const cx_graph_emit *e, cx_hlo_elem elem,
 cx_hlo_elem cx_ops_emit_wide(calx_dtype d);
 cx_hlo_value *cx_ops_emit_cast(const cx_graph_emit *e, cx_hlo_value *v,
                                cx_hlo_elem to);
+// x rounded towards zero; `zero` has its type and shape.
+cx_hlo_value *cx_ops_emit_trunc(const cx_graph_emit *e, cx_hlo_value *x,
+                                cx_hlo_value *zero);
+// Whether a remainder of a division by y, which has the dividend's sign, is not
+// 0 and has not y's sign: there the floor of the quotient is one less than the
+// quotient rounded towards zero.
+cx_hlo_value *cx_ops_emit_opposed(const cx_graph_emit *e, cx_hlo_value *rest,
+                                  cx_hlo_value *y, cx_hlo_value *zero);
 
 #endif

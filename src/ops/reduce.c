@@ -64,6 +64,19 @@ static calx_tensor *with_dims(const cx_lazy_tape *t, calx_tensor *r)
   return cx_ops_reshape_to(r, &s);
 }
 
+// The node's reduction, with keepdim.
+static calx_reduce_options kept(const cx_lazy_tape *t)
+{
+  int64_t dims[CALX_MAX_RANK];
+  size_t n = 0;
+  for (uint32_t i = 0; i < cx_in(t->node, 0)->rank; i++) {
+    if (is_reduced(t->attrs, i)) dims[n++] = i;
+  }
+  return (calx_reduce_options){ .size = sizeof(calx_reduce_options),
+                                .dims = calx_dims_of(dims, n),
+                                .keepdim = true };
+}
+
 static void grad_sum(cx_lazy_tape *t)
 {
   t->in_grads[0] = calx_expand(with_dims(t, t->out_grads[0]),
@@ -78,23 +91,36 @@ static void grad_mean(cx_lazy_tape *t)
       calx_expand(with_dims(t, g), cx_ops_dims_of(cx_in(t->node, 0)));
 }
 
+// The product of the other elements: of one zero that of all others, of several
+// zeros 0.
+static void grad_prod(cx_lazy_tape *t)
+{
+  calx_tensor *x = cx_lazy_tape_in(t, 0);
+  calx_tensor *zero = calx_eq(x, cx_ops_number(0));
+  calx_tensor *others = calx_where(zero, cx_ops_number(1), x);
+  calx_reduce_options o = kept(t);
+  calx_tensor *product = calx_prod_with(others, &o);
+  calx_tensor *zeros =
+      calx_sum_with(calx_to_dtype(zero, cx_lazy_tensor_shape(x)->dtype), &o);
+  calx_tensor *none = calx_eq(zeros, cx_ops_number(0));
+  calx_tensor *only = calx_bitwise_and(zero, calx_eq(zeros, cx_ops_number(1)));
+  calx_tensor *rest =
+      calx_where(calx_bitwise_or(none, only), product, cx_ops_number(0));
+  calx_tensor *factor =
+      calx_where(zero, calx_where(only, rest, cx_ops_number(0)),
+                 calx_where(none, calx_div(rest, others), cx_ops_number(0)));
+  t->in_grads[0] = calx_mul(with_dims(t, t->out_grads[0]), factor);
+}
+
 // All elements that equal the result share the gradient. A NaN equals nothing,
 // so 0/0 makes the gradient NaN there, as in PyTorch.
 static void grad_extreme(cx_lazy_tape *t)
 {
-  const reduce_attrs *a = t->attrs;
   calx_tensor *x = cx_lazy_tape_in(t, 0);
   calx_tensor *equal = calx_eq(x, with_dims(t, cx_lazy_tape_out(t, 0)));
   calx_tensor *mask = calx_to_dtype(equal, cx_lazy_tensor_shape(x)->dtype);
-  int64_t dims[CALX_MAX_RANK];
-  size_t n = 0;
-  for (uint32_t i = 0; i < cx_lazy_tensor_shape(x)->rank; i++) {
-    if (is_reduced(a, i)) dims[n++] = i;
-  }
-  calx_reduce_options o = { .size = sizeof o,
-                            .dims = calx_dims_of(dims, n),
-                            .keepdim = true };
-  calx_tensor *count = n != 0 ? calx_sum_with(mask, &o) : mask;
+  calx_reduce_options o = kept(t);
+  calx_tensor *count = o.dims.count != 0 ? calx_sum_with(mask, &o) : mask;
   calx_tensor *g = calx_mul(with_dims(t, t->out_grads[0]), mask);
   t->in_grads[0] = calx_div(g, count);
 }
@@ -146,6 +172,31 @@ static void emit_mean(cx_graph_emit *e)
   finish(e, cx_hlo_binary(e->b, CX_HLO_OP_DIVIDE, sum, n));
 }
 
+static void emit_prod(cx_graph_emit *e)
+{
+  cx_hlo_elem wide = cx_ops_emit_wide(cx_in(e->node, 0)->dtype);
+  cx_hlo_value *one = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = wide }, 1);
+  finish(e, emit_over(e, CX_HLO_OP_MULTIPLY, one,
+                      cx_ops_emit_cast(e, e->in[0], wide)));
+}
+
+// All or any of bools.
+static void emit_logic(cx_graph_emit *e, cx_hlo_op_kind kind, bool empty)
+{
+  cx_hlo_type type = { .elem = CX_HLO_I1 };
+  finish(e, emit_over(e, kind, cx_hlo_splat_int(e->b, type, empty), e->in[0]));
+}
+
+static void emit_all(cx_graph_emit *e)
+{
+  emit_logic(e, CX_HLO_OP_AND, true);
+}
+
+static void emit_any(cx_graph_emit *e)
+{
+  emit_logic(e, CX_HLO_OP_OR, false);
+}
+
 static void emit_amax(cx_graph_emit *e)
 {
   cx_hlo_elem elem = cx_hlo_elem_of(cx_in(e->node, 0)->dtype);
@@ -177,6 +228,9 @@ static void describe_reduce(const void *attrs, cx_text *out)
 
 OP(sum, infer_reduce, grad_sum)
 OP(mean, infer_reduce, grad_mean)
+OP(prod, infer_reduce, grad_prod)
+OP(all, infer_reduce, NULL)
+OP(any, infer_reduce, NULL)
 OP(amax, infer_extreme, grad_extreme)
 OP(amin, infer_extreme, grad_extreme)
 
@@ -258,4 +312,26 @@ calx_tensor *calx_amax_with(calx_tensor *x, const calx_reduce_options *o)
 calx_tensor *calx_amin_with(calx_tensor *x, const calx_reduce_options *o)
 {
   return reduce(&cx_ops_amin, x, o);
+}
+
+calx_tensor *calx_prod_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit("prod", &x, 1, &bad)) return bad;
+  bool is_float = cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
+  return reduce(&cx_ops_prod, is_float ? x : calx_to_dtype(x, CALX_I64), o);
+}
+
+calx_tensor *calx_all_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit("all", &x, 1, &bad)) return bad;
+  return reduce(&cx_ops_all, calx_to_dtype(x, CALX_BOOL), o);
+}
+
+calx_tensor *calx_any_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit("any", &x, 1, &bad)) return bad;
+  return reduce(&cx_ops_any, calx_to_dtype(x, CALX_BOOL), o);
 }

@@ -215,8 +215,7 @@ calx_tensor *calx_permute(calx_tensor *x, calx_dims dims)
     identity &= d == i;
   }
   if (dims.count != s->rank || seen != (UINT32_C(1) << s->rank) - 1) {
-    return cx_ops_poison(
-        CALX_INVALID_ARGUMENT,
+    return cx_ops_invalid(
         "permute: the %zu numbers given are no order of the %u "
         "dimensions of %s: each is wanted once",
         dims.count, s->rank, cx_graph_shape_str(s));

@@ -1,5 +1,7 @@
 // ops/unary: functions of one operand. unary.def lists the elementwise ones;
 // here are the rules and emissions that its rows name, and what each row makes.
+#include <math.h>
+
 #include "base/dtype.h"
 #include "ops/ops.h"
 
@@ -30,6 +32,14 @@ static calx_tensor *rounding(const cx_graph_op *op, calx_tensor *x)
   calx_tensor *bad;
   if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
   return is_float(x) ? any(op, x) : cx_lazy_tensor_detached(x);
+}
+
+// Functions of the bits of integers and bool.
+static calx_tensor *bits(const cx_graph_op *op, calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  return is_float(x) ? cx_ops_no_bits(op->name, x) : any(op, x);
 }
 
 // Functions that bool does not have.
@@ -78,6 +88,30 @@ static cx_hlo_value *sign(const cx_graph_emit *e, cx_hlo_value *x)
   return cx_hlo_select(e->b, is_nan, like(e, 0), s);
 }
 
+static cx_hlo_value *truncated(const cx_graph_emit *e, cx_hlo_value *x)
+{
+  return cx_ops_emit_trunc(e, x, like(e, 0));
+}
+
+static cx_hlo_value *compare(const cx_graph_emit *e, cx_hlo_direction direction,
+                             cx_hlo_value *x, double with)
+{
+  return cx_hlo_compare(e->b, direction, x, like(e, with));
+}
+
+// ---- gradients --------------------------------------------------------------
+
+static calx_tensor *one_minus_square(calx_tensor *x)
+{
+  return cx_ops_minus(cx_ops_number(1), calx_square(x));
+}
+
+// factor e^(-x^2)
+static calx_tensor *gauss(calx_tensor *x, double factor)
+{
+  return calx_mul(calx_exp(calx_neg(calx_square(x))), cx_ops_number(factor));
+}
+
 // ---- what a row of unary.def makes ------------------------------------------
 
 static calx_status *infer_bool(cx_graph_node *node)
@@ -116,6 +150,45 @@ static calx_status *infer_bool(cx_graph_node *node)
   EMIT_AND_ENTRY(op, rule, emission)         \
   CX_OPS_DEFINE(op, .infer = infer_bool, .emit = emit_##op)
 #include "ops/unary.def"
+
+// ---- polygamma --------------------------------------------------------------
+
+typedef struct polygamma_attrs {
+  int32_t order;
+} polygamma_attrs;
+
+static void grad_polygamma(cx_lazy_tape *t)
+{
+  const polygamma_attrs *a = t->attrs;
+  t->in_grads[0] = calx_mul(t->out_grads[0], calx_polygamma(a->order + 1, IN));
+}
+
+static void emit_polygamma(cx_graph_emit *e)
+{
+  const polygamma_attrs *a = e->attrs;
+  e->out[0] = HLO2(CHLO_POLYGAMMA, like(e, a->order), e->in[0]);
+}
+
+static void describe_polygamma(const void *attrs, cx_text *out)
+{
+  cx_text_format(out, "order %d", ((const polygamma_attrs *)attrs)->order);
+}
+
+CX_OPS_DEFINE(polygamma, .attr_size = sizeof(polygamma_attrs),
+              .infer = cx_ops_infer_same, .grad = grad_polygamma,
+              .emit = emit_polygamma, .describe = describe_polygamma)
+
+calx_tensor *calx_polygamma(int n, calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit("polygamma", &x, 1, &bad)) return bad;
+  if (n < 0) {
+    return cx_ops_invalid("polygamma: the order is %d, 0 or more is wanted", n);
+  }
+  if (!is_float(x)) x = calx_to_dtype(x, CALX_F32);
+  polygamma_attrs a = { n };
+  return cx_ops_record(&cx_ops_polygamma, &x, 1, &a);
+}
 
 // ---- detach and to_dtype ----------------------------------------------------
 

@@ -46,11 +46,32 @@ typedef struct subject {
   ONE(tanh, -1, 1, false) \
   ONE(sigmoid, -1, 1, false) \
   ONE(relu, 0.1, 1, true) \
+  ONE(tan, -1, 1, false) \
+  ONE(asin, -0.8, 0.8, false) \
+  ONE(acos, -0.8, 0.8, false) \
+  ONE(atan, -1, 1, false) \
+  ONE(sinh, -1, 1, false) \
+  ONE(cosh, -1, 1, false) \
+  ONE(asinh, -1, 1, false) \
+  ONE(acosh, 1.5, 2.5, false) \
+  ONE(atanh, -0.8, 0.8, false) \
+  ONE(exp2, -1, 1, false) \
+  ONE(log10, 0.5, 2, false) \
+  ONE(erf, -1, 1, false) \
+  ONE(erfc, -1, 1, false) \
+  ONE(erfinv, -0.8, 0.8, false) \
+  ONE(lgamma, 0.5, 3, false) \
+  ONE(digamma, 0.5, 3, false) \
+  ONE(frac, 0.1, 0.9, true) \
   ONE(max, -1, 1, true) \
   ONE(min, -1, 1, true) \
   TWO(mul, -1, 1, false) \
   TWO(div, 0.5, 2, false) \
   TWO(pow, 0.5, 2, false) \
+  TWO(remainder, 1, 1.9, true) \
+  TWO(fmod, 1, 1.9, true) \
+  TWO(atan2, 0.5, 2, false) \
+  TWO(logaddexp, -1, 1, false) \
   TWO(maximum, -1, 1, true) \
   TWO(minimum, -1, 1, true)
 
@@ -63,6 +84,7 @@ CASE(matmul, calx_matmul(x, in[1]))
 CASE(pow3, calx_pow(x, 3))
 CASE(pow_half, calx_pow(x, 0.5))
 CASE(pow_any, calx_pow(x, 1.7))
+CASE(polygamma, calx_polygamma(1, x))
 CASE(where, calx_where(calx_gt(x, 0.5), calx_square(x), in[1]))
 CASE(sum, calx_square(calx_sum(x, .dims = CALX_DIMS(1))))
 CASE(mean, calx_square(calx_mean(x, .dims = CALX_DIMS(0), .keepdim = true)))
@@ -119,6 +141,7 @@ static const subject subjects[] = {
   { "pow 3", f_pow3, 1, { 2 }, { M }, -1, 1, false },
   { "pow 0.5", f_pow_half, 1, { 2 }, { M }, 0.5, 2, false },
   { "pow 1.7", f_pow_any, 1, { 2 }, { M }, 0.5, 2, false },
+  { "polygamma", f_polygamma, 1, { 2 }, { M }, 1, 2, false },
   { "where", f_where, 2, { 2, 2 }, { M, M }, -1, 1, false },
   { "sum", f_sum, 1, { 2 }, { M }, -1, 1, false },
   { "mean", f_mean, 1, { 2 }, { M }, -1, 1, false },

@@ -1,6 +1,7 @@
 // How each op of the recorded cases is spelled in calx.
 #include "oracle.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- attributes -------------------------------------------------------------
@@ -294,8 +295,275 @@ static bool model_op(call *c)
   return true;
 }
 
+// ---- one row an op ----------------------------------------------------------
+
+#define X c->in[0]
+#define Y c->in[1]
+#define Z c->in[2]
+#define DIM (int)number(c, "dim", 0)
+#define NUMBER(name, otherwise) number(c, name, otherwise)
+// clang-format off
+#define ROWS(ROW) \
+  ROW(silu, calx_silu(X)) \
+  ROW(relu6, calx_relu6(X)) \
+  ROW(hardswish, calx_hardswish(X)) \
+  ROW(hardsigmoid, calx_hardsigmoid(X)) \
+  ROW(mish, calx_mish(X)) \
+  ROW(logsigmoid, calx_logsigmoid(X)) \
+  ROW(gelu, calx_gelu(X, .approximate = strcmp(text(c, "approximate"), "tanh") == 0 ? CALX_GELU_TANH : CALX_GELU_NONE)) \
+  ROW(elu, calx_elu(X, .alpha = NUMBER("alpha", 0))) \
+  ROW(leaky_relu, calx_leaky_relu(X, .negative_slope = NUMBER("negative_slope", 0))) \
+  ROW(hardtanh, calx_hardtanh(X, .min_val = NUMBER("min_val", 0), .max_val = NUMBER("max_val", 0))) \
+  ROW(softplus, calx_softplus(X, .beta = NUMBER("beta", 0), .threshold = NUMBER("threshold", 0))) \
+  ROW(clamp, clamp(c)) \
+  ROW(masked_fill, calx_masked_fill(X, Y, NUMBER("value", (double)-INFINITY))) \
+  ROW(lerp, calx_lerp(X, Y, NUMBER("weight", 0))) \
+  ROW(addcmul, calx_addcmul(X, Y, Z, .value = NUMBER("value", 0))) \
+  ROW(addcdiv, calx_addcdiv(X, Y, Z, .value = NUMBER("value", 0))) \
+  ROW(flip, calx_flip(X, list(c, "dims", room))) \
+  ROW(repeat, calx_repeat(X, list(c, "repeats", room))) \
+  ROW(roll, calx_roll(X, list(c, "shifts", room), list(c, "dims", other_room))) \
+  ROW(tril, calx_tril(X, (int64_t)NUMBER("diagonal", 0))) \
+  ROW(triu, calx_triu(X, (int64_t)NUMBER("diagonal", 0))) \
+  ROW(diagonal, calx_diagonal(X)) \
+  ROW(movedim, calx_movedim(X, (int)NUMBER("source", 0), (int)NUMBER("destination", 0))) \
+  ROW(narrow, calx_narrow(X, (int)NUMBER("dim", 0), (int64_t)NUMBER("start", 0), (int64_t)NUMBER("length", 0))) \
+  ROW(pixel_shuffle, calx_pixel_shuffle(X, (int64_t)NUMBER("upscale_factor", 1))) \
+  ROW(split, split(c)) \
+  ROW(chunk, (c->n_out = calx_chunk(X, (size_t)NUMBER("chunks", 1), (int)NUMBER("dim", 0), c->out), c->out[0])) \
+  ROW(unbind, unbind(c)) \
+  ROW(pad, calx_pad_with(X, list(c, "pad", room), &(calx_pad_options){ .size = sizeof(calx_pad_options), .mode = pad_mode(c), .value = NUMBER("value", 0) })) \
+  ROW(bmm, calx_bmm(X, Y)) \
+  ROW(dot, calx_dot(X, Y)) \
+  ROW(outer, calx_outer(X, Y)) \
+  ROW(addmm, calx_addmm(X, Y, Z, .beta = factor(c, "beta"), .alpha = factor(c, "alpha"))) \
+  ROW(baddbmm, calx_baddbmm(X, Y, Z, .beta = factor(c, "beta"), .alpha = factor(c, "alpha"))) \
+  ROW(einsum, calx_einsum(text(c, "equation"), c->in, c->n_in)) \
+  ROW(cumsum, calx_cumsum(X, (int)NUMBER("dim", 0))) \
+  ROW(cumprod, calx_cumprod(X, (int)NUMBER("dim", 0))) \
+  ROW(layer_norm, calx_layer_norm(X, list(c, "normalized_shape", room), .weight = Y, .bias = Z, .eps = NUMBER("eps", 0))) \
+  ROW(rms_norm, calx_rms_norm(X, list(c, "normalized_shape", room), .weight = Y, .eps = NUMBER("eps", 0))) \
+  ROW(group_norm, calx_group_norm(X, (int64_t)NUMBER("num_groups", 1), .weight = Y, .bias = Z)) \
+  ROW(instance_norm, calx_instance_norm(X, .weight = Y, .bias = Z)) \
+  ROW(index_select, calx_index_select(X, DIM, Y)) \
+  ROW(gather, calx_gather(X, DIM, Y)) \
+  ROW(take_along_dim, calx_take_along_dim(X, Y, DIM)) \
+  ROW(scatter, calx_scatter(X, DIM, Y, Z)) \
+  ROW(scatter_add, calx_scatter_add(X, DIM, Y, Z)) \
+  ROW(scatter_reduce, calx_scatter_reduce(X, DIM, Y, Z, CALX_SCATTER_AMAX)) \
+  ROW(index_add, calx_index_add(X, DIM, Y, Z)) \
+  ROW(one_hot, calx_one_hot(X, (int64_t)NUMBER("num_classes", 1))) \
+  ROW(embedding, calx_embedding(X, Y, .padding_idx = (int64_t)NUMBER("padding_idx", 0))) \
+  ROW(sort, (c->n_out = 2, calx_sort(X, .dim = sort_dim(c), .descending = flag(c, "descending"), .out_indices = &c->out[1]))) \
+  ROW(argsort, calx_argsort(X, .dim = sort_dim(c), .descending = flag(c, "descending"))) \
+  ROW(topk, (c->n_out = 2, calx_topk(X, (int64_t)NUMBER("k", 1), .dim = sort_dim(c), .smallest = !flag(c, "largest"), .out_indices = &c->out[1]))) \
+  ROW(searchsorted, calx_searchsorted(X, Y, .right = flag(c, "right"))) \
+  ROW(conv1d, calx_conv1d(X, Y, .bias = Z, .stride = (int64_t)NUMBER("stride", 0), .padding = (int64_t)NUMBER("padding", 0))) \
+  ROW(conv3d, calx_conv3d(X, Y, .bias = Z, .padding = { (int64_t)NUMBER("padding", 0) })) \
+  ROW(conv_transpose2d, conv_transpose2d(c)) \
+  ROW(avg_pool1d, calx_avg_pool1d(X, .kernel_size = (int64_t)NUMBER("kernel_size", 1), .stride = (int64_t)NUMBER("stride", 0))) \
+  ROW(avg_pool2d, avg_pool2d(c)) \
+  ROW(max_pool1d, calx_max_pool1d(X, (int64_t)NUMBER("kernel_size", 1), .stride = (int64_t)NUMBER("stride", 0), .padding = (int64_t)NUMBER("padding", 0))) \
+  ROW(adaptive_avg_pool2d, calx_adaptive_avg_pool(X, bins(c, room))) \
+  ROW(adaptive_max_pool2d, calx_adaptive_max_pool(X, bins(c, room))) \
+  ROW(interpolate, interpolate(c)) \
+  ROW(unfold, calx_unfold(X, list(c, "kernel_size", room), .padding = { (int64_t)NUMBER("padding", 0) })) \
+  ROW(scaled_dot_product_attention, calx_scaled_dot_product_attention(X, Y, Z, .attn_mask = c->in[3], .is_causal = flag(c, "is_causal"), .scale = NUMBER("scale", 0), .enable_gqa = flag(c, "enable_gqa"))) \
+  ROW(nonzero, calx_nonzero(X)) \
+  ROW(masked_select, calx_masked_select(X, Y)) \
+  ROW(unique, (c->n_out = 3, calx_unique(X, .out_inverse = &c->out[1], .out_counts = &c->out[2]))) \
+  ROW(bincount, calx_bincount(X)) \
+  ROW(prod, REDUCED(prod)) \
+  ROW(all, REDUCED(all)) \
+  ROW(any, REDUCED(any)) \
+  ROW(count_nonzero, REDUCED(count_nonzero)) \
+  ROW(logsumexp, REDUCED(logsumexp)) \
+  ROW(var, spread(c, calx_var_with)) \
+  ROW(std, spread(c, calx_std_with)) \
+  ROW(norm, norm(c)) \
+  ROW(normalize, calx_normalize(X, .p = NUMBER("p", 0), .dim = 1)) \
+  ROW(cosine_similarity, calx_cosine_similarity(X, Y, .dim = 1)) \
+  ROW(mse_loss, calx_mse_loss(X, Y, .reduction = reduction(c))) \
+  ROW(l1_loss, calx_l1_loss(X, Y, .reduction = reduction(c))) \
+  ROW(smooth_l1_loss, calx_smooth_l1_loss(X, Y, .reduction = reduction(c), .beta = NUMBER("beta", 0))) \
+  ROW(huber_loss, calx_huber_loss(X, Y, .reduction = reduction(c), .delta = NUMBER("delta", 0))) \
+  ROW(binary_cross_entropy, calx_binary_cross_entropy(X, Y, .reduction = reduction(c), .weight = Z)) \
+  ROW(binary_cross_entropy_with_logits, calx_binary_cross_entropy_with_logits(X, Y, .reduction = reduction(c), .weight = Z, .pos_weight = c->in[3])) \
+  ROW(kl_div, calx_kl_div(X, Y, .reduction = reduction(c))) \
+  ROW(logical_and, calx_logical_and(X, Y)) \
+  ROW(logical_or, calx_logical_or(X, Y)) \
+  ROW(logical_xor, calx_logical_xor(X, Y))
+// clang-format on
+
+#define REDUCED(op) reduced(c, calx_##op##_with)
+static calx_tensor *reduced(const call *c,
+                            calx_tensor *(*fn)(calx_tensor *,
+                                               const calx_reduce_options *))
+{
+  int64_t room[8];
+  calx_reduce_options o = { .size = sizeof o,
+                            .dims = list(c, "dim", room),
+                            .keepdim = flag(c, "keepdim") };
+  return fn(X, &o);
+}
+
+static calx_tensor *spread(const call *c,
+                           calx_tensor *(*fn)(calx_tensor *,
+                                              const calx_var_options *))
+{
+  int64_t room[8];
+  double correction = NUMBER("correction", 1);
+  calx_var_options o = { .size = sizeof o,
+                         .dims = list(c, "dim", room),
+                         .keepdim = flag(c, "keepdim"),
+                         .correction =
+                             correction == 0 ? CALX_ZERO : correction };
+  return fn(X, &o);
+}
+
+static calx_tensor *norm(const call *c)
+{
+  int64_t room[8];
+  bool greatest = strcmp(text(c, "p"), "inf") == 0;
+  return calx_norm(X, .dims = list(c, "dim", room),
+                   .keepdim = flag(c, "keepdim"),
+                   .p = greatest ? (double)INFINITY : NUMBER("p", 0));
+}
+
+static calx_tensor *clamp(const call *c)
+{
+  if (attr(c, "min") == NULL) return calx_clamp_max(X, NUMBER("max", 0));
+  if (attr(c, "max") == NULL) return calx_clamp_min(X, NUMBER("min", 0));
+  return calx_clamp(X, NUMBER("min", 0), NUMBER("max", 0));
+}
+
+static int sort_dim(const call *c)
+{
+  int dim = (int)NUMBER("dim", -1);
+  return dim == 0 ? INT32_MIN : dim;
+}
+
+static calx_tensor *conv_transpose2d(const call *c)
+{
+  calx_conv_transpose2d_options o = { .size = sizeof o,
+                                      .bias = Z,
+                                      .groups = (int64_t)NUMBER("groups", 1) };
+  pair(c, "stride", o.stride);
+  pair(c, "padding", o.padding);
+  pair(c, "dilation", o.dilation);
+  pair(c, "output_padding", o.output_padding);
+  return calx_conv_transpose2d_with(X, Y, &o);
+}
+
+static calx_tensor *avg_pool2d(const call *c)
+{
+  calx_avg_pool2d_options o = { .size = sizeof o,
+                                .ceil_mode = flag(c, "ceil_mode"),
+                                .no_count_include_pad =
+                                    json_is_false(attr(c, "count_include_pad")),
+                                .divisor_override =
+                                    (int64_t)NUMBER("divisor_override", 0) };
+  pair(c, "kernel_size", o.kernel_size);
+  pair(c, "stride", o.stride);
+  pair(c, "padding", o.padding);
+  return calx_avg_pool2d_with(X, &o);
+}
+
+// Two sizes; null keeps a dimension.
+static calx_dims bins(const call *c, int64_t *room)
+{
+  json_t *v = attr(c, "output_size");
+  for (size_t i = 0; i < 2; i++) {
+    json_t *one = json_is_array(v) ? json_array_get(v, i) : v;
+    room[i] = json_is_null(one) ? -1 : json_integer_value(one);
+  }
+  return calx_dims_of(room, 2);
+}
+
+static calx_tensor *interpolate(const call *c)
+{
+  int64_t sizes[8];
+  calx_dims d = list(c, "size", sizes);
+  if (d.count == 0) {
+    for (int i = 0; i < 2; i++) {
+      sizes[i] = calx_tensor_dim(X, 2 + i) * (int64_t)NUMBER("scale_factor", 1);
+    }
+    d = calx_dims_of(sizes, 2);
+  }
+  bool linear = strcmp(text(c, "mode"), "bilinear") == 0;
+  return calx_interpolate(
+      X, d, .mode = linear ? CALX_INTERPOLATE_LINEAR : CALX_INTERPOLATE_NEAREST,
+      .align_corners = flag(c, "align_corners"));
+}
+
+static double factor(const call *c, const char *name)
+{
+  double f = NUMBER(name, 1);
+  return f == 0 ? CALX_ZERO : f;
+}
+
+static calx_tensor *split(call *c)
+{
+  int64_t room[8];
+  calx_dims sizes = list(c, "split_size_or_sections", room);
+  int dim = (int)NUMBER("dim", 0);
+  if (!json_is_array(attr(c, "split_size_or_sections"))) {
+    int64_t each = room[0], left = calx_tensor_dim(X, dim);
+    size_t n = 0;
+    for (; left > 0; left -= each) room[n++] = left < each ? left : each;
+    sizes = calx_dims_of(room, n);
+  }
+  c->n_out = sizes.count;
+  calx_split(X, sizes, dim, c->out);
+  return c->out[0];
+}
+
+static calx_tensor *unbind(call *c)
+{
+  int dim = (int)NUMBER("dim", 0);
+  c->n_out = (size_t)calx_tensor_dim(X, dim);
+  calx_unbind(X, dim, c->out);
+  return c->out[0];
+}
+
+static calx_pad_mode pad_mode(const call *c)
+{
+  const char *mode = text(c, "mode");
+  return strcmp(mode, "reflect") == 0     ? CALX_PAD_REFLECT
+         : strcmp(mode, "replicate") == 0 ? CALX_PAD_REPLICATE
+         : strcmp(mode, "circular") == 0  ? CALX_PAD_CIRCULAR
+                                          : CALX_PAD_CONSTANT;
+}
+
+#define FUNCTION(op, expression)    \
+  static void call_##op(call *c)    \
+  {                                 \
+    int64_t room[8], other_room[8]; \
+    (void)room, (void)other_room;   \
+    c->out[0] = (expression);       \
+  }
+ROWS(FUNCTION)
+
+static bool row(call *c)
+{
+  static const struct {
+    const char *name;
+    void (*fn)(call *c);
+  } table[] = {
+#define ENTRY(op, expression) { #op, call_##op },
+    ROWS(ENTRY)
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    if (strcmp(c->op, table[i].name) != 0) continue;
+    table[i].fn(c);
+    return true;
+  }
+  return false;
+}
+
 bool oracle_call(call *c)
 {
   c->n_out = 1;
-  return unary(c) || binary(c) || reduction_op(c) || shape_op(c) || model_op(c);
+  return unary(c) || binary(c) || reduction_op(c) || shape_op(c) ||
+         model_op(c) || row(c);
 }

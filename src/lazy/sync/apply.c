@@ -118,6 +118,7 @@ static calx_status *build(const cx_lazy_call *call, cx_graph_node **out_node)
   for (uint32_t k = 0; k < call->n_slots; k++) node->slots[k] = call->slots[k];
   node->site = *cx_site();
   node->module = cx_lazy_self.module;
+  node->composite = cx_lazy_self.composite;
   CALX_TRY(call->op->infer(node));
   return check_sizes(node, n_out);
 }

@@ -115,6 +115,23 @@ bool cx_lazy_sync_is_deferred(void)
   return deferred;
 }
 
+const char *cx_lazy_composite_begin(const char *name)
+{
+  const char *before = cx_lazy_self.composite;
+  if (before == NULL) cx_lazy_self.composite = name;
+  return before;
+}
+
+void cx_lazy_composite_end(const char *const *before)
+{
+  cx_lazy_self.composite = *before;
+}
+
+const char *cx_lazy_composite(void)
+{
+  return cx_lazy_self.composite;
+}
+
 const char *cx_lazy_module_path_set(const char *path)
 {
   const char *before = cx_lazy_self.module;

@@ -1,0 +1,162 @@
+/**
+ * calx/indexing.h: reading and writing at indices, and sorting. Part of
+ * calx/ops.h, whose conventions hold here.
+ *
+ * Indices are integers of 0 or more. One out of range reads NaN, or the least
+ * number of a type without NaN, and is dropped where it writes;
+ * CALX_DEBUG=indices makes it an error that names it.
+ */
+#ifndef CALX_INDEXING_H
+#define CALX_INDEXING_H
+
+#include "calx/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Rows of x, which are its slices along a dimension, at the indices.
+ *  @shape index (k); result has k along dim @source torch.index_select */
+CALX_API calx_tensor *calx_index_select(calx_tensor *x, int dim,
+                                        calx_tensor *index);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_embedding_options {
+  CALX_NAMED size_t size;
+  /* the row whose gradient is 0; 0 = none, CALX_ZERO_INT = 0; negative counts
+   * from the end */
+  CALX_NAMED int64_t padding_idx;
+} calx_embedding_options;
+/** Rows of the weight at the indices. @shape index any, weight (n, d) ->
+ *  (…, d) @grad weight @source torch.nn.functional.embedding */
+CALX_API calx_tensor *calx_embedding_with(
+    calx_tensor *index, calx_tensor *weight,
+    const calx_embedding_options *options);
+/** 1 at the class of each element, else 0. @shape (…) -> (…, num_classes)
+ *  @dtype i64 @source torch.nn.functional.one_hot */
+CALX_API calx_tensor *calx_one_hot(calx_tensor *index, int64_t num_classes);
+/** x at the index along a dimension, and at the element's own place along all
+ *  others. @shape index of x's rank; result as index @grad x
+ *  @source torch.gather */
+CALX_API calx_tensor *calx_gather(calx_tensor *x, int dim, calx_tensor *index);
+/** calx_gather with both broadcast together but along dim.
+ *  @shape equal ranks @source torch.take_along_dim */
+CALX_API calx_tensor *calx_take_along_dim(calx_tensor *x, calx_tensor *index,
+                                          int dim);
+/** x with source's elements at the places that calx_gather reads. Which of two
+ *  at one place is kept, is not defined. @shape index of x's rank; source of at
+ *  least its sizes, or a number @grad x, source @source torch.scatter */
+CALX_API calx_tensor *calx_scatter(calx_tensor *x, int dim, calx_tensor *index,
+                                   calx_tensor *source);
+/** The same, added to what is there. @shape as calx_scatter
+ *  @source torch.scatter_add */
+CALX_API calx_tensor *calx_scatter_add(calx_tensor *x, int dim,
+                                       calx_tensor *index, calx_tensor *source);
+/** How calx_scatter_reduce combines. */
+typedef enum calx_scatter_reduction {
+  CALX_SCATTER_SUM,
+  CALX_SCATTER_PROD, /* without a gradient */
+  CALX_SCATTER_AMAX,
+  CALX_SCATTER_AMIN
+} calx_scatter_reduction;
+/** The same, combined with what is there. @shape as calx_scatter
+ *  @source torch.scatter_reduce */
+CALX_API calx_tensor *calx_scatter_reduce(calx_tensor *x, int dim,
+                                          calx_tensor *index,
+                                          calx_tensor *source,
+                                          calx_scatter_reduction reduce);
+/** x with rows of source added at the indices. @shape index (k); source as x
+ *  but k along dim @grad x, source @source torch.index_add */
+CALX_API calx_tensor *calx_index_add_with(calx_tensor *x, int dim,
+                                          calx_tensor *index,
+                                          calx_tensor *source,
+                                          const calx_add_options *options);
+/** x with rows of source at the indices. @shape as calx_index_add
+ *  @grad x, source @source torch.index_copy */
+CALX_API calx_tensor *calx_index_copy(calx_tensor *x, int dim,
+                                      calx_tensor *index, calx_tensor *source);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_sort_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0 */
+  CALX_NAMED bool descending;
+  CALX_NAMED calx_tensor **out_indices; /* NULL: none; i64 */
+} calx_sort_options;
+/** Sorted along a dimension, stably; NaN is the greatest. @shape x any
+ *  @source torch.sort */
+CALX_API calx_tensor *calx_sort_with(calx_tensor *x,
+                                     const calx_sort_options *options);
+/** The indices that sort x. @shape x any @dtype i64 @source torch.argsort */
+CALX_API calx_tensor *calx_argsort_with(calx_tensor *x,
+                                        const calx_sort_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_topk_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0 */
+  CALX_NAMED bool smallest;
+  CALX_NAMED calx_tensor **out_indices; /* NULL: none; i64 */
+} calx_topk_options;
+/** The k greatest elements along a dimension, in order. @shape k along dim
+ *  @source torch.topk */
+CALX_API calx_tensor *calx_topk_with(calx_tensor *x, int64_t k,
+                                     const calx_topk_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_searchsorted_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool right; /* behind equal elements instead of before them */
+} calx_searchsorted_options;
+/** Where each value would be inserted into a sorted sequence.
+ *  @shape sequence (n), or as values but n at the end @dtype i64 @grad none
+ *  @source torch.searchsorted */
+CALX_API calx_tensor *calx_searchsorted_with(
+    calx_tensor *sequence, calx_tensor *values,
+    const calx_searchsorted_options *options);
+
+// ---- results of a size that the data say ------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_select_options {
+  CALX_NAMED size_t size;
+  /* the result has this many elements; 0: as many as there are, which is read
+   * and runs what is pending */
+  CALX_NAMED int64_t limit;
+  CALX_NAMED calx_tensor **out_count; /* NULL: none; i64 () */
+} calx_select_options;
+/** The indices of the elements other than 0, in order; -1 behind them.
+ *  @shape (elements, rank of x) @dtype i64 @grad none @source torch.nonzero */
+CALX_API calx_tensor *calx_nonzero_with(calx_tensor *x,
+                                        const calx_select_options *options);
+/** The elements where the mask is true, in order; behind them NaN, or the least
+ *  number of a type without NaN. @shape x, mask broadcast together; rank 1
+ *  @grad x @source torch.masked_select */
+CALX_API calx_tensor *calx_masked_select_with(
+    calx_tensor *x, calx_tensor *mask, const calx_select_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_unique_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t limit;             /* as in calx_select_options */
+  CALX_NAMED calx_tensor **out_count;   /* NULL: none; i64 () */
+  CALX_NAMED calx_tensor **out_inverse; /* NULL: none; i64, as x */
+  CALX_NAMED calx_tensor **out_counts;  /* NULL: none; i64, as the result */
+} calx_unique_options;
+/** The different elements, sorted; 0 behind them. @shape x any; rank 1
+ *  @grad none @source torch.unique */
+CALX_API calx_tensor *calx_unique_with(calx_tensor *x,
+                                       const calx_unique_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_bincount_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_tensor *weights; /* NULL: 1 */
+  CALX_NAMED int64_t minlength;
+  CALX_NAMED int64_t
+      limit; /* bins; 0: to the greatest element, which is read */
+} calx_bincount_options;
+/** How often each number from 0 on occurs, or the sum of its weights.
+ *  @shape x (n) @grad weights @source torch.bincount */
+CALX_API calx_tensor *calx_bincount_with(calx_tensor *x,
+                                         const calx_bincount_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

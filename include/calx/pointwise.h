@@ -1,0 +1,102 @@
+/**
+ * calx/pointwise.h: elementwise functions beside those of calx/ops.h, which
+ * includes this header and whose conventions hold here. Operands broadcast and
+ * promote; a tensor operand may be a number.
+ */
+#ifndef CALX_POINTWISE_H
+#define CALX_POINTWISE_H
+
+#include "calx/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** x limited to [min, max]; gradient 1 at both. @shape x, min, max broadcast
+ *  together @source torch.clamp */
+CALX_API calx_tensor *calx_clamp(calx_tensor *x, calx_tensor *min,
+                                 calx_tensor *max);
+/** x, and at least min; NaN stays. @shape x, min broadcast together
+ *  @source torch.clamp_min */
+CALX_API calx_tensor *calx_clamp_min(calx_tensor *x, calx_tensor *min);
+/** x, and at most max; NaN stays. @shape x, max broadcast together
+ *  @source torch.clamp_max */
+CALX_API calx_tensor *calx_clamp_max(calx_tensor *x, calx_tensor *max);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_nan_to_num_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double nan;    /* what NaN becomes; 0 = 0 */
+  CALX_NAMED double posinf; /* 0 = the greatest number, CALX_ZERO = 0 */
+  CALX_NAMED double neginf; /* 0 = the least number, CALX_ZERO = 0 */
+} calx_nan_to_num_options;
+/** Numbers in place of NaN and infinities. @shape x any
+ *  @source torch.nan_to_num */
+CALX_API calx_tensor *calx_nan_to_num_with(
+    calx_tensor *x, const calx_nan_to_num_options *options);
+/** `value` where the mask is true. @shape mask broadcasts with x
+ *  @dtype mask bool; result as x @source torch.masked_fill */
+CALX_API calx_tensor *calx_masked_fill(calx_tensor *x, calx_tensor *mask,
+                                       calx_tensor *value);
+/** Whether both are other than 0. @shape x, y broadcast together
+ *  @dtype result bool @source torch.logical_and */
+CALX_API calx_tensor *calx_logical_and(calx_tensor *x, calx_tensor *y);
+/** Whether one or both are other than 0. @shape x, y broadcast together
+ *  @dtype result bool @source torch.logical_or */
+CALX_API calx_tensor *calx_logical_or(calx_tensor *x, calx_tensor *y);
+/** Whether exactly one is other than 0. @shape x, y broadcast together
+ *  @dtype result bool @source torch.logical_xor */
+CALX_API calx_tensor *calx_logical_xor(calx_tensor *x, calx_tensor *y);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_isclose_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double rtol; /* 0 = 1e-5, CALX_ZERO = 0 */
+  CALX_NAMED double atol; /* 0 = 1e-8, CALX_ZERO = 0 */
+  CALX_NAMED bool equal_nan;
+} calx_isclose_options;
+/** Whether |x - y| <= atol + rtol |y|. @shape x, y broadcast together
+ *  @dtype result bool @source torch.isclose */
+CALX_API calx_tensor *calx_isclose_with(calx_tensor *x, calx_tensor *y,
+                                        const calx_isclose_options *options);
+/** x + weight (end - x). @shape the three broadcast together
+ *  @source torch.lerp */
+CALX_API calx_tensor *calx_lerp(calx_tensor *x, calx_tensor *end,
+                                calx_tensor *weight);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_addcmul_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double value; /* 0 = 1, CALX_ZERO = 0 */
+} calx_addcmul_options;
+/** x + value y z. @shape the three broadcast together @source torch.addcmul */
+CALX_API calx_tensor *calx_addcmul_with(calx_tensor *x, calx_tensor *y,
+                                        calx_tensor *z,
+                                        const calx_addcmul_options *options);
+/** x + value y / z. @shape the three broadcast together @source torch.addcdiv
+ */
+CALX_API calx_tensor *calx_addcdiv_with(calx_tensor *x, calx_tensor *y,
+                                        calx_tensor *z,
+                                        const calx_addcmul_options *options);
+/** x log(y), and 0 where x is 0 and y no NaN. @shape x, y broadcast together
+ *  @source torch.xlogy */
+CALX_API calx_tensor *calx_xlogy(calx_tensor *x, calx_tensor *y);
+/** sqrt(x^2 + y^2) without overflow. @shape x, y broadcast together
+ *  @source torch.hypot */
+CALX_API calx_tensor *calx_hypot(calx_tensor *x, calx_tensor *y);
+/** |x| with y's sign. @shape x, y broadcast together @grad x
+ *  @source torch.copysign */
+CALX_API calx_tensor *calx_copysign(calx_tensor *x, calx_tensor *y);
+/** Degrees as radians. @shape x any @source torch.deg2rad */
+CALX_API calx_tensor *calx_deg2rad(calx_tensor *x);
+/** Radians as degrees. @shape x any @source torch.rad2deg */
+CALX_API calx_tensor *calx_rad2deg(calx_tensor *x);
+/** sin(pi x) / (pi x), and 1 at 0. @shape x any @source torch.sinc */
+CALX_API calx_tensor *calx_sinc(calx_tensor *x);
+/** log(x / (1 - x)). @shape x any @source torch.logit */
+CALX_API calx_tensor *calx_logit(calx_tensor *x);
+/** 0 below 0, 1 above, `values` at 0. @shape x, values broadcast together
+ *  @grad values @source torch.heaviside */
+CALX_API calx_tensor *calx_heaviside(calx_tensor *x, calx_tensor *values);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
