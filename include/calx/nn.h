@@ -58,6 +58,11 @@ CALX_API calx_status *calx_module_error(calx_module *m) CALX_MUST_USE;
 /** Calls the module's function. @shape as the module says
  *  @errors FAILED_PRECONDITION a module without a function, a failed one */
 CALX_API calx_tensor *calx_forward(calx_module *m, calx_tensor *x);
+/** The same of a layer of two tensors: Bilinear; EmbeddingBag with offsets.
+ *  @shape as the layer says
+ *  @errors also INVALID_ARGUMENT a module that takes one */
+CALX_API calx_tensor *calx_forward2(calx_module *m, calx_tensor *x,
+                                    calx_tensor *y);
 
 /** Sets training mode (true) or evaluation, for the module and all below.
  *  Modules begin in training. @source torch.nn.Module.train */
@@ -76,133 +81,161 @@ typedef void calx_visit_fn(void *user, const char *path, calx_entry_kind kind,
 CALX_API void calx_module_visit(calx_module *m, calx_visit_fn *fn, void *user);
 /** A parameter or buffer by its path; NULL: none. @shape any @errors none */
 CALX_API calx_tensor *calx_module_find(calx_module *m, const char *path);
-/** Number of elements of all parameters. */
+/** Number of elements of all parameters, each counted once. */
 CALX_API int64_t calx_module_param_count(const calx_module *m);
 
-// ---- layers -----------------------------------------------------------------
+// ---- parts of a model -------------------------------------------------------
+
+/** How many modules are directly below. @threads thread-compatible */
+CALX_API size_t calx_module_child_count(const calx_module *m);
+/** Child i in the order of their making; NULL: there is none. */
+CALX_API calx_module *calx_module_child_at(const calx_module *m, size_t i);
+/** A module below by its path, "head.fc"; "" is m itself; NULL: none.
+ *  @source torch.nn.Module.get_submodule, torch.nn.ModuleDict */
+CALX_API calx_module *calx_module_get(calx_module *m, const char *path);
+/** Called for a module; path "head.fc", "" for the first. */
+typedef void calx_module_fn(void *user, const char *path, calx_module *m);
+/** Calls fn for every module below, each after its children, then for m.
+ *  @source torch.nn.Module.apply */
+CALX_API void calx_module_apply(calx_module *m, calx_module_fn *fn, void *user);
+/** Visits each parameter once, under its first name, in the order of
+ *  calx_module_visit. @source torch.nn.Module.named_parameters */
+CALX_API void calx_module_parameters(calx_module *m, calx_visit_fn *fn,
+                                     void *user);
+/** Makes all parameters collect gradients, or freezes them. An optimiser that
+ *  is made later leaves frozen ones out. @errors to the root
+ *  @source torch.nn.Module.requires_grad_ */
+CALX_API void calx_module_requires_grad(calx_module *m, bool on);
+/**
+ * Makes a parameter stand under a second name, as m.b.weight = m.a.weight does
+ * in Python. The state dict has both names, an optimiser updates it once, and
+ * nothing that moves or loads the model separates them. What stood under the
+ * name is released: tie before the optimiser is made.
+ * @param path    "decoder.weight": a parameter of a layer, or a new name
+ * @param shared  a parameter of this or another model, which owns it too
+ * @shape shared as what stands under the path, if anything does
+ * @errors to the root: no such module, no parameter, another shape or dtype
+ */
+CALX_API void calx_module_tie(calx_module *m, const char *path,
+                              calx_tensor *shared);
+
+// ---- text -------------------------------------------------------------------
+
+/** The module as PyTorch prints it, without a newline at the end; the caller
+ *  frees it with calx_string_free(). NULL: no memory, or a NULL module.
+ *  @source torch.nn.Module.__repr__ */
+CALX_API char *calx_module_str(const calx_module *m);
+/** Prints it and a newline to the standard output. */
+CALX_API void calx_module_print(const calx_module *m);
 
 /** Zero means default. */
-typedef struct CALX_OPTIONS calx_linear_options {
+typedef struct CALX_OPTIONS calx_summary_options {
   CALX_NAMED size_t size;
-  CALX_NAMED bool no_bias;
-  CALX_NAMED calx_dtype dtype; /* default f32 */
-} calx_linear_options;
+  CALX_NAMED calx_dtype dtype; /* of the input; default f32 */
+} calx_summary_options;
 /**
- * y = x W^T + b; weight (out, in), bias (out), both uniform in
- * +-1/sqrt(in) (Kaiming uniform with a = sqrt(5)).
- * @shape x (…, in) -> (…, out)  @source torch.nn.Linear
+ * A table of all modules: output shape, parameters, floating-point operations.
+ * The model's forward is recorded once in evaluation mode and nothing runs. Two
+ * operations are counted for each multiplication with addition of a matrix
+ * product or convolution, none elsewhere, as torch.utils.flop_counter does.
+ * @return the text; the caller frees it with calx_string_free(). NULL: the
+ *         model's forward failed, which the scope reports
+ * @shape the model's first argument
  */
-CALX_API calx_module *calx_nn_linear_with(calx_module *parent, const char *name,
-                                          int64_t in, int64_t out,
-                                          const calx_linear_options *options);
+CALX_API char *calx_summary_str_with(calx_module *model, calx_dims input_shape,
+                                     const calx_summary_options *options);
+/** Prints it to the standard output. @errors as calx_summary_str */
+CALX_API void calx_summary_with(calx_module *model, calx_dims input_shape,
+                                const calx_summary_options *options);
+
+// ---- computed parameters ----------------------------------------------------
 
 /** Zero means default. */
-typedef struct CALX_OPTIONS calx_nn_flatten_options {
+typedef struct CALX_OPTIONS calx_weight_norm_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int64_t start_dim; /* 0 = 1, CALX_ZERO_INT = 0 */
-  CALX_NAMED int64_t end_dim;   /* 0 = the last */
-} calx_nn_flatten_options;
-/** calx_flatten, by default of all dimensions but the first, the batch's.
- *  @shape x rank >= 2 by default  @source torch.nn.Flatten */
-CALX_API calx_module *calx_nn_flatten_with(
-    calx_module *parent, const char *name,
-    const calx_nn_flatten_options *options);
-
-/** Zero means default; pairs as in calx_conv2d_options. */
-typedef struct CALX_OPTIONS calx_nn_conv2d_options {
-  CALX_NAMED size_t size;
-  CALX_PAIR_(int64_t, stride);
-  CALX_PAIR_(int64_t, padding);
-  CALX_PAIR_(int64_t, dilation);
-  CALX_NAMED int64_t groups;
-  CALX_NAMED bool no_bias;
-  CALX_NAMED int64_t kernel_width; /* 0 = as high as wide */
-  CALX_NAMED calx_dtype dtype;
-} calx_nn_conv2d_options;
+  CALX_NAMED const char *name; /* NULL: "weight" */
+  /* the norm is over all others; 0 = 0; CALX_ALL_DIMS: one norm for all */
+  CALX_NAMED int dim;
+} calx_weight_norm_options;
 /**
- * calx_conv2d with weight (out, in/groups, kernel, kernel) and bias (out), both
- * uniform in +-1/sqrt(in/groups * kernel^2).
- * @shape x (N, in, H, W)  @source torch.nn.Conv2d
+ * Makes a layer's parameter g v / |v| of two new ones, which state dicts call
+ * parametrizations.weight.original0 (g) and original1 (v). Before the optimiser
+ * is made: the parameter itself is released.
+ * @errors to the root: no such parameter, or one that is computed already
+ * @source torch.nn.utils.parametrizations.weight_norm
  */
-CALX_API calx_module *calx_nn_conv2d_with(
-    calx_module *parent, const char *name, int64_t in, int64_t out,
-    int64_t kernel_size, const calx_nn_conv2d_options *options);
-
+CALX_API void calx_weight_norm_with(calx_module *m,
+                                    const calx_weight_norm_options *options);
 /** Zero means default. */
-typedef struct CALX_OPTIONS calx_nn_batch_norm_options {
+typedef struct CALX_OPTIONS calx_spectral_norm_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double eps;      /* 0 = 1e-5 */
-  CALX_NAMED double momentum; /* 0 = 0.1, CALX_ZERO = 0 */
-  CALX_NAMED bool no_affine;  /* no weight and bias */
-  /* batch statistics in evaluation too */
-  CALX_NAMED bool no_track_running_stats;
-  CALX_NAMED calx_dtype dtype;
-} calx_nn_batch_norm_options;
+  CALX_NAMED const char *name;           /* NULL: "weight" */
+  CALX_NAMED int64_t n_power_iterations; /* 0 = 1 */
+  CALX_NAMED double eps;                 /* the least norm; 0 = 1e-12 */
+  CALX_NAMED int64_t
+      dim; /* of the rows; 0 = 0, of a transposed convolution 1 */
+} calx_spectral_norm_options;
 /**
- * calx_batch_norm over (N, H, W) with weight 1, bias 0, running_mean 0,
- * running_var 1 (unbiased, as PyTorch) and num_batches_tracked.
- * @shape x (N, features, H, W)  @source torch.nn.BatchNorm2d
+ * Makes a layer's parameter w / s of a new one w, with s the largest singular
+ * value by power iteration, whose vectors are buffers that training updates:
+ * parametrizations.weight.original, .0._u, .0._v. As calx_weight_norm.
+ * @errors to the root
+ * @source torch.nn.utils.parametrizations.spectral_norm
  */
-CALX_API calx_module *calx_nn_batch_norm2d_with(
-    calx_module *parent, const char *name, int64_t features,
-    const calx_nn_batch_norm_options *options);
-
-/**
- * The same over the batches of all ranks, and for (N, features, …) of any rank:
- * each rank's statistics are gathered, gradients flow back through them. With
- * one rank it is calx_batch_norm. All ranks' batches are of one size.
- * @shape x (N, features, …)  @source torch.nn.SyncBatchNorm
- */
-CALX_API calx_module *calx_nn_sync_batch_norm_with(
-    calx_module *parent, const char *name, int64_t features,
-    const calx_nn_batch_norm_options *options);
-/** Makes every BatchNorm layer of a model a SyncBatchNorm, in place: parameters
- *  and buffers stay. NULL is accepted.
- *  @source torch.nn.SyncBatchNorm.convert_sync_batchnorm */
-CALX_API void calx_convert_sync_batchnorm(calx_module *model);
+CALX_API void calx_spectral_norm_with(
+    calx_module *m, const calx_spectral_norm_options *options);
+/** Makes the computed value a plain parameter again.
+ *  @errors to the root: it is not computed
+ *  @source torch.nn.utils.parametrize.remove_parametrizations */
+CALX_API void calx_remove_parametrizations(calx_module *m, const char *name);
 
 #ifdef __cplusplus
 }
 #else
-#define CALX_NN_LINEAR_(parent, name, in, out, ...) \
-  calx_nn_linear_with(parent, name, in, out,        \
-                      &(calx_linear_options){ __VA_ARGS__ })
-#define CALX_NN_FLATTEN_(parent, name, ...) \
-  calx_nn_flatten_with(parent, name, &(calx_nn_flatten_options){ __VA_ARGS__ })
-#define CALX_NN_CONV2D_(parent, name, in, out, kernel, ...) \
-  calx_nn_conv2d_with(parent, name, in, out, kernel,        \
-                      &(calx_nn_conv2d_options){ __VA_ARGS__ })
-#define CALX_NN_BATCH_NORM2D_(parent, name, features, ...) \
-  calx_nn_batch_norm2d_with(parent, name, features,        \
-                            &(calx_nn_batch_norm_options){ __VA_ARGS__ })
-#define CALX_NN_SYNC_BATCH_NORM_(parent, name, features, ...) \
-  calx_nn_sync_batch_norm_with(parent, name, features,        \
-                               &(calx_nn_batch_norm_options){ __VA_ARGS__ })
 #ifdef CALX_NO_SITES
 #define CALX_SITE_
 #else
 #define CALX_SITE_ calx_at_(CALX_HERE),
 #define calx_forward(m, x) \
   (calx_at_(CALX_HERE), calx_forward(m, calx_here_(x, CALX_HERE)))
+#define calx_forward2(m, x, y) \
+  (calx_at_(CALX_HERE),        \
+   calx_forward2(m, calx_here_(x, CALX_HERE), calx_here_(y, CALX_HERE)))
 #define calx_module_param(m, name, init) \
   (calx_at_(CALX_HERE), calx_module_param(m, name, init))
 #define calx_module_buffer(m, name, init) \
   (calx_at_(CALX_HERE), calx_module_buffer(m, name, init))
 #endif
-#define calx_nn_linear(parent, name, in, ...)                \
-  (CALX_SITE_ CALX_NN_LINEAR_(parent, name, in, __VA_ARGS__, \
-                              .size = sizeof(calx_linear_options)))
-#define calx_nn_flatten(parent, ...)                \
-  (CALX_SITE_ CALX_NN_FLATTEN_(parent, __VA_ARGS__, \
-                               .size = sizeof(calx_nn_flatten_options)))
-#define calx_nn_conv2d(parent, name, in, out, ...)                \
-  (CALX_SITE_ CALX_NN_CONV2D_(parent, name, in, out, __VA_ARGS__, \
-                              .size = sizeof(calx_nn_conv2d_options)))
-#define calx_nn_batch_norm2d(parent, name, ...) \
-  (CALX_SITE_ CALX_NN_BATCH_NORM2D_(            \
-      parent, name, __VA_ARGS__, .size = sizeof(calx_nn_batch_norm_options)))
-#define calx_nn_sync_batch_norm(parent, name, ...) \
-  (CALX_SITE_ CALX_NN_SYNC_BATCH_NORM_(            \
-      parent, name, __VA_ARGS__, .size = sizeof(calx_nn_batch_norm_options)))
+// CALX_CALL_1_(function, options, a, .x = 1): function(a, &options); the number
+// is that of the arguments before the options.
+#define CALX_CALL_1_(fn, O, ...) \
+  CALX_CALLED_1_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_2_(fn, O, ...) \
+  CALX_CALLED_2_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_3_(fn, O, ...) \
+  CALX_CALLED_3_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_4_(fn, O, ...) \
+  CALX_CALLED_4_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_5_(fn, O, ...) \
+  CALX_CALLED_5_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALLED_1_(fn, O, a, ...) (CALX_SITE_ fn(a, &(O){ __VA_ARGS__ }))
+#define CALX_CALLED_2_(fn, O, a, b, ...) \
+  (CALX_SITE_ fn(a, b, &(O){ __VA_ARGS__ }))
+#define CALX_CALLED_3_(fn, O, a, b, c, ...) \
+  (CALX_SITE_ fn(a, b, c, &(O){ __VA_ARGS__ }))
+#define CALX_CALLED_4_(fn, O, a, b, c, d, ...) \
+  (CALX_SITE_ fn(a, b, c, d, &(O){ __VA_ARGS__ }))
+#define CALX_CALLED_5_(fn, O, a, b, c, d, e, ...) \
+  (CALX_SITE_ fn(a, b, c, d, e, &(O){ __VA_ARGS__ }))
+#define calx_summary(...) \
+  CALX_CALL_2_(calx_summary_with, calx_summary_options, __VA_ARGS__)
+#define calx_summary_str(...) \
+  CALX_CALL_2_(calx_summary_str_with, calx_summary_options, __VA_ARGS__)
+#define calx_weight_norm(...) \
+  CALX_CALL_1_(calx_weight_norm_with, calx_weight_norm_options, __VA_ARGS__)
+#define calx_spectral_norm(...) \
+  CALX_CALL_1_(calx_spectral_norm_with, calx_spectral_norm_options, __VA_ARGS__)
 #endif
+#include "calx/init.h"
+#include "calx/layers.h"
 #endif

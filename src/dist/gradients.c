@@ -125,6 +125,9 @@ static void add_entry(void *user, const char *path, calx_entry_kind kind,
   (void)path;
   (void)kind;
   tensor_list *l = user;
+  for (size_t i = 0; i < l->n; i++) {
+    if (l->tensors[i] == tensor) return;  // tied: it has two names
+  }
   if (!cx_grow(&l->tensors, &l->capacity, l->n + 1, sizeof *l->tensors)) {
     l->failed = true;
   } else {

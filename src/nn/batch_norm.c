@@ -1,11 +1,8 @@
-// nn/batch_norm: torch.nn.BatchNorm2d. The op updates the running statistics,
-// the layer counts the batches.
+// nn/batch_norm: torch.nn.BatchNorm1d to 3d. The op updates the running
+// statistics, the layer counts the batches.
 #include "nn/batch_norm.h"
 
-#include "base/dtype.h"
-#include "base/options.h"
-#include "lazy/lazy.h"
-#include "nn/init.h"
+#include "nn/layer.h"
 
 void cx_nn_count_batch(const cx_nn_batch_norm *b)
 {
@@ -18,29 +15,74 @@ void cx_nn_count_batch(const cx_nn_batch_norm *b)
   cx_lazy_no_grad_end();
 }
 
-static calx_tensor *forward(void *self, calx_tensor *x)
+calx_batch_norm_options cx_nn_batch_norm_op(const cx_nn_batch_norm *b)
 {
-  const cx_nn_batch_norm *b = self;
-  if (x != NULL && cx_lazy_tensor_value(x).node != NULL &&
-      (calx_tensor_rank(x) != 4 || calx_tensor_dim(x, 1) != b->features)) {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "(N, %lld, H, W)", (long long)b->features);
+  return (calx_batch_norm_options){
+    .size = sizeof(calx_batch_norm_options),
+    .running_mean = cx_nn_tensor(b->m, "running_mean"),
+    .running_var = cx_nn_tensor(b->m, "running_var"),
+    .weight = cx_nn_tensor(b->m, "weight"),
+    .bias = cx_nn_tensor(b->m, "bias"),
+    .training = calx_module_is_training(b->m) || b->tracked == NULL,
+    .eps = b->o.eps,
+    .momentum = b->o.momentum,
+  };
+}
+
+static calx_tensor *run(const cx_nn_batch_norm *b, calx_tensor *x, bool fits,
+                        const char *sizes)
+{
+  if (cx_nn_has_shape(x) && (!fits || calx_tensor_dim(x, 1) != b->features)) {
+    char wanted[80];
+    snprintf(wanted, sizeof wanted, "(N, %lld%s", (long long)b->features,
+             sizes);
     return cx_nn_module_refuse(b->m, x, wanted);
   }
-  bool training = calx_module_is_training(b->m);
-  calx_batch_norm_options o = b->options;
-  o.training = training || b->tracked == NULL;
+  calx_batch_norm_options o = cx_nn_batch_norm_op(b);
   calx_tensor *y = calx_batch_norm_with(x, &o);
-  if (training && b->tracked != NULL && !cx_lazy_tensor_poisoned(y)) {
+  if (calx_module_is_training(b->m) && b->tracked != NULL &&
+      !cx_lazy_tensor_poisoned(y)) {
     cx_nn_count_batch(b);
   }
   return y;
 }
 
+static size_t rank_of(const calx_tensor *x)
+{
+  return cx_nn_has_shape(x) ? calx_tensor_rank(x) : 0;
+}
+
+static calx_tensor *forward1(void *self, calx_tensor *x)
+{
+  size_t rank = rank_of(x);
+  return run(self, x, rank == 2 || rank == 3, ") or with L behind");
+}
+
+static calx_tensor *forward2(void *self, calx_tensor *x)
+{
+  return run(self, x, rank_of(x) == 4, ", H, W)");
+}
+
+static calx_tensor *forward3(void *self, calx_tensor *x)
+{
+  return run(self, x, rank_of(x) == 5, ", D, H, W)");
+}
+
+void cx_nn_batch_norm_repr(const void *state, cx_text *out)
+{
+  const cx_nn_batch_norm *b = state;
+  const char *affine = cx_nn_repr_bool(!b->o.no_affine);
+  cx_text_format(out, "%lld, eps=", (long long)b->features);
+  cx_nn_repr_real(out, cx_or_default(b->o.eps, 1e-5));
+  cx_text_append(out, ", momentum=");
+  cx_nn_repr_real(out, cx_or_default(b->o.momentum, 0.1));
+  cx_text_format(out, ", affine=%s, bias=%s, track_running_stats=%s", affine,
+                 affine, cx_nn_repr_bool(!b->o.no_track_running_stats));
+}
+
 static calx_status *check(const char *call, int64_t features,
                           const calx_nn_batch_norm_options *o)
 {
-  CALX_TRY(cx_options_check(call, o->size, sizeof *o));
   if (features <= 0) {
     return cx_invalid("%s: %lld features, a positive number is wanted", call,
                       (long long)features);
@@ -48,68 +90,62 @@ static calx_status *check(const char *call, int64_t features,
   if (!(o->eps >= 0)) {
     return cx_invalid("%s: eps %g, a positive number is wanted", call, o->eps);
   }
-  if (o->dtype == CALX_DTYPE_DEFAULT || cx_dtype_is_float(o->dtype)) {
-    return NULL;
+  if (isnan(o->momentum)) {
+    return cx_invalid("%s: momentum is NaN, a number is wanted", call);
   }
-  return cx_invalid("%s: its type is to be %s, a floating one is wanted", call,
-                    calx_dtype_name(o->dtype));
+  return cx_nn_check_dtype(call, o->dtype);
 }
 
 // In the order of PyTorch's state dict.
-static void register_all(cx_nn_batch_norm *b,
-                         const calx_nn_batch_norm_options *o)
+static void register_all(cx_nn_batch_norm *b)
 {
-  calx_dims shape = calx_dims_of(&b->features, 1);
-  calx_batch_norm_options *op = &b->options;
-  if (!o->no_affine) {
-    op->weight =
-        calx_module_param(b->m, "weight", cx_nn_filled(shape, true, o->dtype));
-    op->bias =
-        calx_module_param(b->m, "bias", cx_nn_filled(shape, false, o->dtype));
+  calx_dims shape = CALX_SHAPE(b->features);
+  calx_dtype dtype = b->o.dtype;
+  if (!b->o.no_affine) {
+    cx_nn_filled_param(b->m, "weight", shape, true, dtype);
+    cx_nn_filled_param(b->m, "bias", shape, false, dtype);
   }
-  if (o->no_track_running_stats) return;
-  op->running_mean = calx_module_buffer(b->m, "running_mean",
-                                        cx_nn_filled(shape, false, o->dtype));
-  op->running_var = calx_module_buffer(b->m, "running_var",
-                                       cx_nn_filled(shape, true, o->dtype));
+  if (b->o.no_track_running_stats) return;
+  calx_module_buffer(b->m, "running_mean", cx_nn_filled(shape, false, dtype));
+  calx_module_buffer(b->m, "running_var", cx_nn_filled(shape, true, dtype));
   b->tracked = calx_module_buffer(b->m, "num_batches_tracked",
                                   cx_nn_filled(CALX_SCALAR, false, CALX_I64));
 }
 
-calx_module *cx_nn_batch_norm_make(const cx_nn_batch_norm_kind *kind,
+calx_module *cx_nn_batch_norm_make(const cx_nn_layer *layer,
                                    calx_module *parent, const char *name,
                                    int64_t features,
                                    const calx_nn_batch_norm_options *options)
 {
-  static const calx_nn_batch_norm_options none = { .size = sizeof none };
-  const calx_nn_batch_norm_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m = cx_nn_module_layer(parent, name, kind->name, kind->forward,
-                                      sizeof(cx_nn_batch_norm), &state);
+  calx_module *m =
+      cx_nn_make(layer, parent, name, sizeof(cx_nn_batch_norm), &state);
   cx_nn_batch_norm *b = state;
   if (b == NULL) return m;
-  calx_status *status = check(kind->call, features, o);
+  b->features = features;
+  calx_status *status =
+      cx_options_take(layer->call, options, &b->o, sizeof b->o);
+  if (status == NULL) status = check(layer->call, features, &b->o);
   if (status != NULL) {
     cx_nn_module_fail(m, status);
     return m;
   }
-  b->m = m;
-  b->features = features;
-  b->options = (calx_batch_norm_options){ .size = sizeof b->options,
-                                          .eps = o->eps,
-                                          .momentum = o->momentum };
   calx_scope *scope = calx_scope_begin();
-  register_all(b, o);
+  register_all(b);
   cx_nn_module_fail(m, calx_scope_end(scope));
   return m;
 }
 
-static const cx_nn_batch_norm_kind batch_norm2d = { "BatchNorm2d",
-                                                    "batch_norm2d", forward };
-
-calx_module *calx_nn_batch_norm2d_with(
-    calx_module *parent, const char *name, int64_t features,
-    const calx_nn_batch_norm_options *options)
-{
-  return cx_nn_batch_norm_make(&batch_norm2d, parent, name, features, options);
-}
+#define BATCH_NORM(n)                                                      \
+  calx_module *calx_nn_batch_norm##n##d_with(                              \
+      calx_module *parent, const char *name, int64_t features,             \
+      const calx_nn_batch_norm_options *options)                           \
+  {                                                                        \
+    static const cx_nn_layer layer = { "BatchNorm" #n "d",                 \
+                                       "batch_norm" #n "d", forward##n,    \
+                                       cx_nn_batch_norm_repr, NULL };      \
+    return cx_nn_batch_norm_make(&layer, parent, name, features, options); \
+  }
+BATCH_NORM(1)
+BATCH_NORM(2)
+BATCH_NORM(3)

@@ -7,17 +7,15 @@
 typedef struct cx_nn_batch_norm {
   calx_module *m;
   int64_t features;
-  calx_batch_norm_options options;  // with the parameters and buffers (C)
-  calx_tensor *tracked;             // i64 (); NULL: no running statistics
+  calx_nn_batch_norm_options o;
+  calx_tensor *tracked;  // i64 (); NULL: no running statistics
 } cx_nn_batch_norm;
 
-typedef struct cx_nn_batch_norm_kind {
-  const char *name, *call;  // "BatchNorm2d", "batch_norm2d"
-  calx_forward_fn *forward;
-} cx_nn_batch_norm_kind;
-
+// The options of the op, with the parameters and buffers (C).
+calx_batch_norm_options cx_nn_batch_norm_op(const cx_nn_batch_norm *b);
+void cx_nn_batch_norm_repr(const void *state, cx_text *out);
 // A layer whose forward is given a cx_nn_batch_norm.
-calx_module *cx_nn_batch_norm_make(const cx_nn_batch_norm_kind *kind,
+calx_module *cx_nn_batch_norm_make(const cx_nn_layer *layer,
                                    calx_module *parent, const char *name,
                                    int64_t features,
                                    const calx_nn_batch_norm_options *options);

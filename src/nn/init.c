@@ -19,3 +19,9 @@ calx_tensor *cx_nn_uniform(calx_dims shape, double fan_in, calx_dtype dtype)
       calx_mul(cx_ops_rand_common(shape, &o), calx_scalar(2 * bound));
   return calx_sub_with(u, calx_scalar(bound), NULL);
 }
+
+calx_tensor *cx_nn_normal(calx_dims shape, calx_dtype dtype)
+{
+  calx_create_options o = { .size = sizeof o, .dtype = dtype };
+  return cx_ops_randn_common(shape, &o);
+}

@@ -56,14 +56,22 @@ static const char *join(const calx_module *m, const char *name)
   return path;
 }
 
-static bool is_used(const calx_module *m, const char *name)
+cx_nn_module_entry *cx_nn_module_entry_of(const calx_module *m,
+                                          const char *name)
 {
+  size_t skip = cx_nn_module_prefix(m);
   for (size_t i = 0; i < m->count; i++) {
     const char *path = m->entries[i].path;
-    if (path == NULL) continue;
-    if (strcmp(path + cx_nn_module_prefix(m), name) == 0) return true;
+    if (path != NULL && strcmp(path + skip, name) == 0) return &m->entries[i];
   }
-  return false;
+  return NULL;
+}
+
+calx_tensor *cx_nn_tensor(const calx_module *m, const char *name)
+{
+  const cx_nn_module_entry *e = cx_nn_module_entry_of(m, name);
+  if (e == NULL) return NULL;
+  return e->compute != NULL ? e->compute(e->list) : e->tensor;
 }
 
 static calx_status *check_name(const calx_module *m, const char *name)
@@ -78,7 +86,7 @@ static calx_status *check_name(const calx_module *m, const char *name)
         "modules",
         name, cx_nn_module_path(m), m->kind);
   }
-  if (is_used(m, name)) {
+  if (cx_nn_module_entry_of(m, name) != NULL) {
     return cx_error(CALX_ALREADY_EXISTS,
                     "module: the name '%s' is used twice in '%s' (%s)", name,
                     cx_nn_module_path(m), m->kind);
@@ -170,6 +178,11 @@ static calx_module *module_new(const char *kind)
 // a path.
 static bool adopt(calx_module *parent, calx_module *m, const char *name)
 {
+  char number[24];
+  if (name == NULL && parent->numbered) {
+    snprintf(number, sizeof number, "%zu", calx_module_child_count(parent));
+    name = number;
+  }
   calx_status *status = check_name(parent, name);
   if (status == NULL && parent->depth + 1 >= MAX_DEPTH) {
     status =
@@ -216,6 +229,18 @@ calx_module *cx_nn_module_layer(calx_module *parent, const char *name,
   if (m == &nil) return m;
   m->state = m->self = *out_state = cx_calloc(1, bytes);
   if (m->state == NULL) cx_nn_module_fail(m, cx_out_of_memory());
+  return m;
+}
+
+calx_module *cx_nn_make(const cx_nn_layer *layer, calx_module *parent,
+                        const char *name, size_t bytes, void **out_state)
+{
+  calx_module *m = cx_nn_module_layer(parent, name, layer->kind, layer->forward,
+                                      bytes, out_state);
+  if (m == &nil) return m;
+  m->layer = layer;
+  calx_module **first = *out_state;
+  if (first != NULL) *first = m;
   return m;
 }
 
@@ -325,28 +350,12 @@ calx_tensor *calx_module_buffer(calx_module *m, const char *name,
   return add_tensor(m, CALX_BUFFER, name, init);
 }
 
-// ---- calling ----------------------------------------------------------------
-
-calx_tensor *calx_forward(calx_module *m, calx_tensor *x)
+calx_status *cx_nn_module_share(calx_module *m, const char *name,
+                                calx_tensor *shared)
 {
-  calx_status *status = calx_module_error(m);
-  if (status != NULL) {
-    return cx_lazy_tensor_poison(cx_annotate(
-        status, "so there is no forward of '%s' (%s)",
-        m != NULL ? cx_nn_module_path(m) : "NULL", calx_module_kind(m)));
-  }
-  if (m->forward == NULL) {
-    return cx_lazy_tensor_poison(cx_error(CALX_FAILED_PRECONDITION,
-                                          "forward: module '%s' (%s) was made "
-                                          "without a function",
-                                          cx_nn_module_path(m), m->kind));
-  }
-  const char *before =
-      cx_lazy_module_path_set(m->path[0] != '\0' ? m->path : NULL);
-  calx_tensor *y = m->forward(m->self, x);
-  cx_lazy_module_path_set(before);
-  if (y != NULL) return y;
-  return cx_lazy_tensor_poison(cx_error(
-      CALX_INVALID_ARGUMENT, "forward: the function of '%s' (%s) gave NULL",
-      cx_nn_module_path(m), m->kind));
+  CALX_TRY(check_name(m, name));
+  cx_nn_module_entry e = { .kind = CALX_PARAMETER, .path = join(m, name) };
+  if (e.path == NULL || !add_entry(m, e)) return cx_out_of_memory();
+  m->entries[m->count - 1].tensor = calx_retain(shared);
+  return NULL;
 }

@@ -56,8 +56,9 @@ static statistics gather(const cx_nn_batch_norm *b, calx_tensor *x)
 static void update(const cx_nn_batch_norm *b, calx_tensor *running,
                    calx_tensor *seen)
 {
+  calx_batch_norm_options o = cx_nn_batch_norm_op(b);
   seen = calx_to_dtype(seen, calx_tensor_dtype(running));
-  cx_ops_norm_update(running, seen, &b->options);
+  cx_ops_norm_update(running, seen, &o);
 }
 
 static void update_running(const cx_nn_batch_norm *b, const statistics *s,
@@ -65,8 +66,8 @@ static void update_running(const cx_nn_batch_norm *b, const statistics *s,
 {
   if (b->tracked == NULL) return;
   cx_lazy_no_grad_begin();
-  update(b, b->options.running_mean, s->mean);
-  update(b, b->options.running_var,
+  update(b, cx_nn_tensor(b->m, "running_mean"), s->mean);
+  update(b, cx_nn_tensor(b->m, "running_var"),
          calx_mul(s->var, cx_ops_number(count / (count - 1))));
   cx_lazy_no_grad_end();
 }
@@ -81,7 +82,8 @@ static calx_tensor *over_ranks(const cx_nn_batch_norm *b, calx_tensor *x,
       (double)cx_graph_shape_numel(shape) / (double)b->features * ranks;
   if (dtype != CALX_F64) x = calx_to_dtype(x, CALX_F32);
   statistics s = gather(b, x);
-  calx_tensor *y = cx_ops_norm_apply(x, s.mean, s.var, &b->options);
+  calx_batch_norm_options o = cx_nn_batch_norm_op(b);
+  calx_tensor *y = cx_ops_norm_apply(x, s.mean, s.var, &o);
   y = calx_to_dtype(y, dtype);
   if (!cx_lazy_tensor_poisoned(y)) update_running(b, &s, count);
   return y;
@@ -100,8 +102,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
              (long long)b->features);
     return cx_nn_module_refuse(b->m, x, wanted);
   }
-  calx_batch_norm_options o = b->options;
-  o.training = training || b->tracked == NULL;
+  calx_batch_norm_options o = cx_nn_batch_norm_op(b);
   calx_tensor *y;
   if (training && ranks > 1 && x != NULL &&
       cx_lazy_tensor_value(x).node != NULL)
@@ -114,9 +115,9 @@ static calx_tensor *forward(void *self, calx_tensor *x)
   return y;
 }
 
-static const cx_nn_batch_norm_kind sync_batch_norm = { "SyncBatchNorm",
-                                                       "sync_batch_norm",
-                                                       forward };
+static const cx_nn_layer sync_batch_norm = { "SyncBatchNorm", "sync_batch_norm",
+                                             forward, cx_nn_batch_norm_repr,
+                                             NULL };
 
 calx_module *calx_nn_sync_batch_norm_with(
     calx_module *parent, const char *name, int64_t features,
@@ -135,7 +136,7 @@ void calx_convert_sync_batchnorm(calx_module *model)
   if (model == NULL || cx_nn_module_is_nil(model)) return;
   if (strncmp(model->kind, "BatchNorm", 9) == 0 && model->state != NULL &&
       model->self == model->state) {
-    char *kind = cx_strdup(sync_batch_norm.name);
+    char *kind = cx_strdup(sync_batch_norm.kind);
     if (kind == NULL) {
       cx_nn_module_fail(model, cx_out_of_memory());
       return;
@@ -143,6 +144,7 @@ void calx_convert_sync_batchnorm(calx_module *model)
     cx_free(model->kind);
     model->kind = kind;
     model->forward = forward;
+    model->layer = &sync_batch_norm;
   }
   for (size_t i = 0; i < model->count; i++) {
     calx_convert_sync_batchnorm(model->entries[i].child);

@@ -90,6 +90,8 @@ bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
 calx_tensor *cx_ops_zeros_like(const calx_tensor *t);
 // calx_rand with rank 0's numbers on every rank.
 calx_tensor *cx_ops_rand_common(calx_dims shape, const calx_create_options *o);
+// The same of calx_randn.
+calx_tensor *cx_ops_randn_common(calx_dims shape, const calx_create_options *o);
 // Sums a broadcast gradient back to the operand's shape.
 calx_tensor *cx_ops_sum_to(calx_tensor *g, const cx_graph_shape *shape);
 // x reshaped to the sizes of a shape.

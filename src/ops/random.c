@@ -194,6 +194,11 @@ calx_tensor *cx_ops_rand_common(calx_dims shape, const calx_create_options *o)
   return draw(&cx_ops_rand, shape, o, true);
 }
 
+calx_tensor *cx_ops_randn_common(calx_dims shape, const calx_create_options *o)
+{
+  return draw(&cx_ops_randn, shape, o, true);
+}
+
 calx_tensor *calx_randn_with(calx_dims shape, const calx_create_options *o)
 {
   return draw(&cx_ops_randn, shape, o, false);

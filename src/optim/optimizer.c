@@ -76,7 +76,8 @@ static void add_if_trained(void *user, const char *path, calx_entry_kind kind,
                            calx_tensor *tensor)
 {
   calx_optimizer *opt = user;
-  if (kind != CALX_PARAMETER || !cx_lazy_tensor_requires_grad(tensor)) return;
+  (void)kind;
+  if (!cx_lazy_tensor_requires_grad(tensor)) return;
   cx_optim_fail(opt, add_param(opt, path, tensor));
 }
 
@@ -88,7 +89,7 @@ calx_optimizer *cx_optim_new(size_t bytes, const cx_optim_rule *rule,
   opt->rule = rule;
   cx_optim_fail(opt, cx_annotate(calx_module_error(model), "so %s has no model",
                                  rule->name));
-  calx_module_visit(model, add_if_trained, opt);
+  calx_module_parameters(model, add_if_trained, opt);
   if (opt->n == 0) {
     cx_optim_fail(
         opt,
