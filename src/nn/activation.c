@@ -1,15 +1,15 @@
 // nn/activation: layers of activation functions.
 #include "nn/layer.h"
 
-typedef struct plain {
+typedef struct activation_state {
   calx_module *m;
-} plain;
+} activation_state;
 
 static calx_module *make_plain(const cx_nn_layer *layer, calx_module *parent,
                                const char *name)
 {
   void *state;
-  return cx_nn_make(layer, parent, name, sizeof(plain), &state);
+  return cx_nn_make(layer, parent, name, sizeof(activation_state), &state);
 }
 
 // ---- without options --------------------------------------------------------
@@ -41,7 +41,7 @@ PLAIN(tanhshrink, "Tanhshrink")
 
 static calx_tensor *softmax2d_forward(void *self, calx_tensor *x)
 {
-  const plain *p = self;
+  const activation_state *p = self;
   if (cx_nn_has_shape(x)) {
     size_t rank = calx_tensor_rank(x);
     if (rank != 3 && rank != 4) {

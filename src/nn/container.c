@@ -2,13 +2,13 @@
 // Unflatten of torch.nn.
 #include "nn/layer.h"
 
-typedef struct plain {
+typedef struct stateless {
   calx_module *m;
-} plain;
+} stateless;
 
 static calx_tensor *run_children(void *self, calx_tensor *x)
 {
-  const calx_module *m = ((const plain *)self)->m;
+  const calx_module *m = ((const stateless *)self)->m;
   for (size_t i = 0; i < m->count; i++) {
     if (m->entries[i].child != NULL && m->entries[i].path != NULL) {
       x = calx_forward(m->entries[i].child, x);
@@ -19,7 +19,7 @@ static calx_tensor *run_children(void *self, calx_tensor *x)
 
 static calx_tensor *give(void *self, calx_tensor *x)
 {
-  const plain *p = self;
+  const stateless *p = self;
   if (x != NULL) return x;
   return cx_lazy_tensor_poison(cx_invalid(
       "identity: the tensor of '%s' is NULL", cx_nn_module_path(p->m)));
@@ -29,7 +29,7 @@ static calx_module *container(const cx_nn_layer *layer, calx_module *parent,
                               const char *name)
 {
   void *state;
-  calx_module *m = cx_nn_make(layer, parent, name, sizeof(plain), &state);
+  calx_module *m = cx_nn_make(layer, parent, name, sizeof(stateless), &state);
   if (state != NULL) m->numbered = layer->forward != give;
   return m;
 }

@@ -166,10 +166,10 @@ static calx_tensor *bag_forward2(void *self, calx_tensor *index,
   calx_create_options o = { .size = sizeof o,
                             .dtype = calx_tensor_dtype(offsets),
                             .device = calx_tensor_device(index) };
-  calx_tensor *place =
+  calx_tensor *position =
       calx_arange_with(0, (double)calx_tensor_dim(index, 0), 1, &o);
   calx_searchsorted_options behind = { .size = sizeof behind, .right = true };
-  calx_tensor *bag = calx_searchsorted_with(offsets, place, &behind);
+  calx_tensor *bag = calx_searchsorted_with(offsets, position, &behind);
   bag = calx_sub_with(bag, calx_scalar_int(1), NULL);
   return join(e, rows_at(e, index), bag, counted(e, index),
               calx_tensor_dim(offsets, 0));

@@ -256,12 +256,12 @@ void calx_init_sparse(calx_tensor *t, double sparsity, double std)
       !begin("init_sparse", t, 2, 2)) {
     return;
   }
-  // An element's place in the order of its column's draws.
+  // An element's index in the order of its column's draws.
   calx_sort_options o = { .size = sizeof o, .dim = INT32_MIN };
-  calx_tensor *place =
+  calx_tensor *order =
       calx_argsort_with(calx_argsort_with(uniform(t, 0, 1), &o), &o);
   int64_t zeros = (int64_t)ceil(sparsity * (double)calx_tensor_dim(t, 0));
-  calx_tensor *kept = calx_ge(place, calx_scalar_int(zeros));
+  calx_tensor *kept = calx_ge(order, calx_scalar_int(zeros));
   end(t, calx_where(kept, normal(t, 0, std), calx_scalar(0)));
 }
 

@@ -135,6 +135,26 @@ calx_tensor *cx_nn_module_refuse(const calx_module *m, const calx_tensor *x,
   return cx_lazy_tensor_poison(status);
 }
 
+// ---- children --------------------------------------------------------------
+
+size_t calx_module_child_count(const calx_module *m)
+{
+  size_t n = 0;
+  while (calx_module_child_at(m, n) != NULL) n++;
+  return n;
+}
+
+calx_module *calx_module_child_at(const calx_module *m, size_t i)
+{
+  if (m == NULL) return NULL;
+  for (size_t k = 0; k < m->count; k++) {
+    const cx_nn_module_entry *e = &m->entries[k];
+    if (e->child == NULL || e->path == NULL) continue;
+    if (i-- == 0) return e->child;
+  }
+  return NULL;
+}
+
 // ---- making -----------------------------------------------------------------
 
 static bool add_entry(calx_module *m, cx_nn_module_entry e)

@@ -1,14 +1,14 @@
 // nn/norm: torch.nn.LayerNorm, RMSNorm, GroupNorm and LocalResponseNorm.
 #include "nn/layer.h"
 
-typedef struct norm {
+typedef struct norm_state {
   calx_module *m;
   calx_dims shape;  // of the weight
   int64_t groups;   // of GroupNorm
   calx_nn_layer_norm_options o;
-} norm;
+} norm_state;
 
-static calx_layer_norm_options op_options(const norm *n)
+static calx_layer_norm_options op_options(const norm_state *n)
 {
   return (calx_layer_norm_options){ .size = sizeof(calx_layer_norm_options),
                                     .weight = cx_nn_tensor(n->m, "weight"),
@@ -19,7 +19,7 @@ static calx_layer_norm_options op_options(const norm *n)
 // ---- over the last dimensions -----------------------------------------------
 
 // Whether x ends in the normalised shape.
-static bool ends_in_shape(const norm *n, const calx_tensor *x)
+static bool ends_in_shape(const norm_state *n, const calx_tensor *x)
 {
   calx_dims d = calx_tensor_shape(x);
   if (d.count < n->shape.count) return false;
@@ -31,7 +31,7 @@ static bool ends_in_shape(const norm *n, const calx_tensor *x)
   return true;
 }
 
-static calx_tensor *refuse(const norm *n, const calx_tensor *x)
+static calx_tensor *refuse(const norm_state *n, const calx_tensor *x)
 {
   cx_text text = { 0 };
   cx_text_append(&text, "(…");
@@ -46,7 +46,7 @@ static calx_tensor *refuse(const norm *n, const calx_tensor *x)
 
 static calx_tensor *layer_forward(void *self, calx_tensor *x)
 {
-  const norm *n = self;
+  const norm_state *n = self;
   if (cx_nn_has_shape(x) && !ends_in_shape(n, x)) return refuse(n, x);
   calx_layer_norm_options o = op_options(n);
   return calx_layer_norm_with(x, n->shape, &o);
@@ -54,7 +54,7 @@ static calx_tensor *layer_forward(void *self, calx_tensor *x)
 
 static calx_tensor *rms_forward(void *self, calx_tensor *x)
 {
-  const norm *n = self;
+  const norm_state *n = self;
   if (cx_nn_has_shape(x) && !ends_in_shape(n, x)) return refuse(n, x);
   calx_layer_norm_options o = op_options(n);
   return calx_rms_norm_with(x, n->shape, &o);
@@ -62,7 +62,7 @@ static calx_tensor *rms_forward(void *self, calx_tensor *x)
 
 static void layer_repr(const void *state, cx_text *out)
 {
-  const norm *n = state;
+  const norm_state *n = state;
   cx_nn_repr_tuple(out, n->shape.values, n->shape.count);
   cx_text_append(out, ", eps=");
   cx_nn_repr_real(out, cx_or_default(n->o.eps, 1e-5));
@@ -73,7 +73,7 @@ static void layer_repr(const void *state, cx_text *out)
 
 static void rms_repr(const void *state, cx_text *out)
 {
-  const norm *n = state;
+  const norm_state *n = state;
   cx_nn_repr_tuple(out, n->shape.values, n->shape.count);
   cx_text_append(out, ", eps=");
   if (n->o.eps != 0)
@@ -88,7 +88,7 @@ static void rms_repr(const void *state, cx_text *out)
 
 static calx_tensor *group_forward(void *self, calx_tensor *x)
 {
-  const norm *n = self;
+  const norm_state *n = self;
   if (cx_nn_has_shape(x) && (calx_tensor_rank(x) < 2 ||
                              calx_tensor_dim(x, 1) != n->shape.values[0])) {
     char wanted[64];
@@ -102,7 +102,7 @@ static calx_tensor *group_forward(void *self, calx_tensor *x)
 
 static void group_repr(const void *state, cx_text *out)
 {
-  const norm *n = state;
+  const norm_state *n = state;
   cx_text_format(out, "%lld, %lld, eps=", (long long)n->groups,
                  (long long)n->shape.values[0]);
   cx_nn_repr_real(out, cx_or_default(n->o.eps, 1e-5));
@@ -119,7 +119,7 @@ static const cx_nn_layer rms_norm = { "RMSNorm", "rms_norm", rms_forward,
 static const cx_nn_layer group_norm = { "GroupNorm", "group_norm",
                                         group_forward, group_repr, NULL };
 
-static calx_status *check(const norm *n, const cx_nn_layer *layer)
+static calx_status *check(const norm_state *n, const cx_nn_layer *layer)
 {
   const char *call = layer->call;
   if (n->shape.count == 0 || n->shape.count > CALX_MAX_RANK) {
@@ -151,8 +151,8 @@ static calx_module *make(const cx_nn_layer *layer, calx_module *parent,
                          const calx_nn_layer_norm_options *options)
 {
   void *state;
-  calx_module *m = cx_nn_make(layer, parent, name, sizeof(norm), &state);
-  norm *n = state;
+  calx_module *m = cx_nn_make(layer, parent, name, sizeof(norm_state), &state);
+  norm_state *n = state;
   if (n == NULL) return m;
   n->shape = shape;
   n->groups = groups;

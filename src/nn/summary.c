@@ -10,15 +10,15 @@
 #include "nn/module.h"
 #include "ops/ops.h"
 
-typedef struct row {
+typedef struct summary_row {
   calx_module *m;
   bool called, was_training;
   calx_dims shape;  // of the last result
   int64_t flops;    // recorded by the module itself
-} row;
+} summary_row;
 
 typedef struct summary {
-  row *rows;  // each module before its children
+  summary_row *rows;  // each module before its children
   size_t n, capacity;
   bool failed;
 } summary;
@@ -29,7 +29,7 @@ static void add_rows(summary *s, calx_module *m)
     s->failed = true;
     return;
   }
-  s->rows[s->n++] = (row){ .m = m, .was_training = m->training };
+  s->rows[s->n++] = (summary_row){ .m = m, .was_training = m->training };
   for (size_t i = 0; calx_module_child_at(m, i) != NULL; i++) {
     add_rows(s, calx_module_child_at(m, i));
   }
@@ -56,9 +56,10 @@ static int64_t flops_of(const cx_graph_node *node)
   bool transposed = node->op == &cx_ops_conv_input;
   if (node->op != &cx_ops_conv && !transposed) return 0;
   const cx_graph_shape *w = cx_in(node, 1);
-  int64_t places = cx_graph_shape_numel(transposed ? cx_in(node, 0) : out);
-  return w->dims[0] == 0 ? 0
-                         : 2 * (places / w->dims[0]) * cx_graph_shape_numel(w);
+  int64_t positions = cx_graph_shape_numel(transposed ? cx_in(node, 0) : out);
+  return w->dims[0] == 0
+             ? 0
+             : 2 * (positions / w->dims[0]) * cx_graph_shape_numel(w);
 }
 
 // Nodes that were reached, as an open hash table of their addresses.
@@ -67,7 +68,7 @@ typedef struct reached {
   size_t n, size;  // size: 0 or a power of 2
 } reached;
 
-static size_t place_of(const reached *r, const cx_graph_node *node)
+static size_t slot_of(const reached *r, const cx_graph_node *node)
 {
   size_t i = ((uintptr_t)node >> 4) * 0x9E3779B97F4A7C15u;
   for (i &= r->size - 1; r->nodes[i] != NULL && r->nodes[i] != node;) {
@@ -83,23 +84,23 @@ static bool grow(reached *r)
   if (larger.nodes == NULL) return false;
   for (size_t i = 0; i < r->size; i++) {
     if (r->nodes[i] == NULL) continue;
-    larger.nodes[place_of(&larger, r->nodes[i])] = r->nodes[i];
+    larger.nodes[slot_of(&larger, r->nodes[i])] = r->nodes[i];
   }
   cx_free(r->nodes);
   *r = larger;
   return true;
 }
 
-typedef struct walk {
+typedef struct node_walk {
   reached seen;
   const cx_graph_node **stack;
   size_t depth, capacity;
-} walk;
+} node_walk;
 
-static bool push(walk *w, const cx_graph_node *node)
+static bool push(node_walk *w, const cx_graph_node *node)
 {
   if (2 * w->seen.n >= w->seen.size && !grow(&w->seen)) return false;
-  size_t i = place_of(&w->seen, node);
+  size_t i = slot_of(&w->seen, node);
   if (w->seen.nodes[i] != NULL) return true;
   w->seen.nodes[i] = node;
   w->seen.n++;
@@ -127,7 +128,7 @@ static void count_node(summary *s, const cx_graph_node *node)
 
 static void count_flops(summary *s, calx_tensor *y)
 {
-  walk w = { .depth = 0 };
+  node_walk w = { .depth = 0 };
   s->failed = s->failed || !push(&w, cx_lazy_tensor_value(y).node);
   while (w.depth != 0 && !s->failed) {
     const cx_graph_node *node = w.stack[--w.depth];
@@ -179,7 +180,7 @@ static void write_row(cx_text *out, const char *name, const char *shape,
   cx_text_format(out, "%-36s %-22s %14s %18s\n", name, shape, p, f);
 }
 
-static void write_shape(const row *r, char *out, size_t size)
+static void write_shape(const summary_row *r, char *out, size_t size)
 {
   size_t used = (size_t)snprintf(out, size, r->called ? "(" : "-");
   for (size_t i = 0; r->called && i < r->shape.count && used < size; i++) {

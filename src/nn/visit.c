@@ -140,24 +140,6 @@ void calx_module_requires_grad(calx_module *m, bool on)
 
 // ---- modules ----------------------------------------------------------------
 
-size_t calx_module_child_count(const calx_module *m)
-{
-  size_t n = 0;
-  while (calx_module_child_at(m, n) != NULL) n++;
-  return n;
-}
-
-calx_module *calx_module_child_at(const calx_module *m, size_t i)
-{
-  if (m == NULL) return NULL;
-  for (size_t k = 0; k < m->count; k++) {
-    const cx_nn_module_entry *e = &m->entries[k];
-    if (e->child == NULL || e->path == NULL) continue;
-    if (i-- == 0) return e->child;
-  }
-  return NULL;
-}
-
 calx_module *calx_module_get(calx_module *m, const char *path)
 {
   if (m == NULL || path == NULL || *path == '\0') return path ? m : NULL;

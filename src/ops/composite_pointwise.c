@@ -45,7 +45,7 @@ static double highest(calx_dtype dtype)
   switch ((int)dtype) {
     case CALX_F16: return 65504;
     case CALX_BF16: return 0x1.fep127;
-    case CALX_F32: return FLT_MAX;
+    case CALX_F32: return (double)FLT_MAX;
     default: return DBL_MAX;
   }
 }

@@ -86,7 +86,7 @@ static void emit_take(cx_graph_emit *e)
   cx_hlo_builder *b = e->b;
   cx_hlo_elem elem = cx_hlo_elem_of(out->dtype);
   if (cx_graph_shape_numel(x) == 0 || cx_graph_shape_numel(out) == 0) {
-    e->out[0] = cx_ops_emit_splat(e, elem, out, NAN);
+    e->out[0] = cx_ops_emit_splat(e, elem, out, (double)NAN);
     return;
   }
   cx_hlo_elem type = cx_hlo_elem_of(index->dtype);
@@ -100,7 +100,7 @@ static void emit_take(cx_graph_emit *e)
   for (uint32_t i = 0; i < index->rank; i++) at[i] = a->dim + i;
   inside = cx_hlo_broadcast_in_dim(b, inside, out->dims, out->rank, at);
   cx_hlo_value *none = cx_dtype_is_float(out->dtype)
-                           ? cx_ops_emit_splat(e, elem, out, NAN)
+                           ? cx_ops_emit_splat(e, elem, out, (double)NAN)
                            : cx_ops_emit_expand(e, cx_hlo_lowest(b, elem), out);
   e->out[0] = cx_hlo_select(
       b, inside, cx_hlo_gather_along(b, e->in[0], e->in[1], a->dim), none);
