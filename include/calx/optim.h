@@ -20,7 +20,13 @@ extern "C" {
 /** Parameters, their state and a rule. */
 typedef struct calx_optimizer calx_optimizer;
 
-/** Zero means default. */
+/**
+ * Zero means default. Every optimiser has the last four:
+ * .maximize     steps towards a greater loss
+ * .keep_gradients  the step does not consume them
+ * .params, .n_params  only these tensors, in this order; the model may be NULL
+ *               then. For parameter groups, see calx_optimizer_add_param_group.
+ */
 typedef struct CALX_OPTIONS calx_sgd_options {
   CALX_NAMED size_t size;
   CALX_NAMED double lr; /* per step; 0 = 1e-3, CALX_ZERO = 0 */
@@ -30,6 +36,8 @@ typedef struct CALX_OPTIONS calx_sgd_options {
   CALX_NAMED bool nesterov;       /* needs momentum, no dampening */
   CALX_NAMED bool maximize;
   CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
 } calx_sgd_options;
 /**
  * Stochastic gradient descent.
@@ -54,6 +62,8 @@ typedef struct CALX_OPTIONS calx_adam_options {
   CALX_NAMED bool amsgrad;
   CALX_NAMED bool maximize;
   CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
 } calx_adam_options;
 /** @errors as calx_sgd; betas outside [0, 1)
  *  @source torch.optim.Adam; D. Kingma and J. Ba (2014) */
@@ -74,6 +84,8 @@ typedef struct CALX_OPTIONS calx_adagrad_options {
   CALX_NAMED double eps; /* 0 = 1e-10, CALX_ZERO = 0 */
   CALX_NAMED bool maximize;
   CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
 } calx_adagrad_options;
 /** @errors as calx_sgd
  *  @source torch.optim.Adagrad; J. Duchi, E. Hazan and Y. Singer (2011) */
@@ -115,16 +127,78 @@ CALX_API calx_tensor *calx_clip_grad_norm_with(
     calx_optimizer *opt, double max_norm,
     const calx_clip_grad_norm_options *options);
 
-/** The learning rate of the steps to come. */
+/**
+ * Clamps each element of the gradients to [-clip_value, clip_value], in place.
+ * With several ranks it is called where calx_clip_grad_norm() is.
+ * @errors through the scope: INVALID_ARGUMENT clip_value negative or NaN
+ * @source torch.nn.utils.clip_grad_value_
+ */
+CALX_API void calx_clip_grad_value(calx_optimizer *opt, double clip_value);
+/**
+ * The norm of the gradients, as calx_clip_grad_norm() returns it; they stay as
+ * they are.
+ * @shape one element  @errors as calx_clip_grad_norm
+ * @source torch.nn.utils.get_total_norm
+ */
+CALX_API calx_tensor *calx_get_total_norm_with(
+    calx_optimizer *opt, const calx_clip_grad_norm_options *options);
+
+/** Zero means what the optimiser was made with. */
+typedef struct CALX_OPTIONS calx_param_group_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr; /* CALX_ZERO = 0, here and below */
+  CALX_NAMED double weight_decay;
+  CALX_NAMED double momentum;
+  CALX_PAIR_(double, betas);
+  CALX_NAMED double eps;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the module's */
+  CALX_NAMED size_t n_params;
+} calx_param_group_options;
+/**
+ * Parameters with options of their own. The optimiser makes group 0 from what
+ * it is given; options that the struct lacks are set afterwards with
+ * calx_optimizer_set_option(). State dicts have the groups as PyTorch's have.
+ * @param module  its parameters that require a gradient; NULL with .params
+ * @return the group's number; SIZE_MAX on an error
+ * @errors through the scope: INVALID_ARGUMENT a tensor that the optimiser has
+ *         already, or that requires no gradient; an option out of range, or
+ *         that the optimiser lacks; no parameters. Nothing is added then
+ * @source torch.optim.Optimizer.add_param_group
+ */
+CALX_API size_t
+calx_optimizer_add_param_group_with(calx_optimizer *opt, calx_module *module,
+                                    const calx_param_group_options *options);
+/** How many groups there are. @source len(optimizer.param_groups) */
+CALX_API size_t calx_optimizer_param_groups(const calx_optimizer *opt);
+/**
+ * An option of a group by PyTorch's name: "lr", "momentum", "betas[0]",
+ * "betas[1]"; a flag is 0 or 1.
+ * @return NaN where there is no such group or option
+ * @source optimizer.param_groups[group][name]
+ */
+CALX_API double calx_optimizer_option(const calx_optimizer *opt, size_t group,
+                                      const char *name);
+/**
+ * Changes it for the steps to come. Another number compiles nothing, but where
+ * 0 turns a term of the rule off (weight_decay, momentum) and where a flag
+ * changes.
+ * @errors through the scope: INVALID_ARGUMENT no such group or option, or a
+ *         value that the constructor would refuse: nothing is changed then
+ */
+CALX_API void calx_optimizer_set_option(calx_optimizer *opt, size_t group,
+                                        const char *name, double value);
+
+/** The learning rate of the steps to come, of every group. */
 CALX_API void calx_optimizer_set_lr(calx_optimizer *opt, double lr);
+/** That of the first group. */
 CALX_API double calx_optimizer_lr(const calx_optimizer *opt);
 /** Steps so far. */
 CALX_API int64_t calx_optimizer_steps(const calx_optimizer *opt);
 /**
  * A parameter's state by PyTorch's name: "momentum_buffer", "exp_avg",
- * "exp_avg_sq", "max_exp_avg_sq", "sum"; NULL before the first step.
- * @param parameter  its place among the parameters, from 0
- * @shape as the parameter  @errors none
+ * "exp_avg_sq", "max_exp_avg_sq", "sum", …; NULL before the first step.
+ * @param parameter  its place among the parameters of all groups, from 0
+ * @shape as the parameter; of Adafactor see there  @errors none
  */
 CALX_API calx_tensor *calx_optimizer_state(const calx_optimizer *opt,
                                            size_t parameter, const char *name);
@@ -159,7 +233,22 @@ CALX_API calx_tensor *calx_optimizer_state(const calx_optimizer *opt,
 #define calx_clip_grad_norm(opt, ...)     \
   (CALX_OPTIM_SITE_ CALX_CLIP_GRAD_NORM_( \
       opt, __VA_ARGS__, .size = sizeof(calx_clip_grad_norm_options)))
+#define CALX_GET_TOTAL_NORM_(opt, ...) \
+  calx_get_total_norm_with(opt, &(calx_clip_grad_norm_options){ __VA_ARGS__ })
+#define calx_get_total_norm(...)          \
+  (CALX_OPTIM_SITE_ CALX_GET_TOTAL_NORM_( \
+      __VA_ARGS__, .size = sizeof(calx_clip_grad_norm_options)))
+#define CALX_ADD_PARAM_GROUP_(opt, module, ...) \
+  calx_optimizer_add_param_group_with(          \
+      opt, module, &(calx_param_group_options){ __VA_ARGS__ })
+#define calx_optimizer_add_param_group(opt, ...) \
+  (CALX_OPTIM_SITE_ CALX_ADD_PARAM_GROUP_(       \
+      opt, __VA_ARGS__, .size = sizeof(calx_param_group_options)))
 #ifndef CALX_NO_SITES
+#define calx_clip_grad_value(opt, clip_value) \
+  (calx_at_(CALX_HERE), calx_clip_grad_value(opt, clip_value))
+#define calx_optimizer_set_option(opt, group, name, value) \
+  (calx_at_(CALX_HERE), calx_optimizer_set_option(opt, group, name, value))
 #define calx_optimizer_zero_grad(opt) \
   (calx_at_(CALX_HERE), calx_optimizer_zero_grad(opt))
 #define calx_optimizer_step(opt) (calx_at_(CALX_HERE), calx_optimizer_step(opt))

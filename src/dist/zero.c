@@ -249,6 +249,7 @@ static void zero_free(calx_optimizer *opt)
 }
 
 static const cx_optim_rule rule = { .name = "zero_redundancy_optimizer",
+                                    .bytes = sizeof(zero),
                                     .step = step,
                                     .reduce = reduce,
                                     .position = position,
@@ -322,7 +323,8 @@ static calx_status *make_inner(zero *z, const calx_zero_redundancy_options *o)
 calx_optimizer *calx_zero_redundancy_optimizer_with(
     calx_module *model, const calx_zero_redundancy_options *options)
 {
-  calx_optimizer *opt = cx_optim_new(sizeof(zero), &rule, model);
+  calx_optimizer *opt =
+      cx_optim_new(&rule, NULL, (cx_optim_choice){ .model = model });
   if (!cx_optim_is_real(opt)) return opt;
   zero *z = (zero *)opt;
   calx_zero_redundancy_options o;

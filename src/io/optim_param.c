@@ -18,14 +18,7 @@ static calx_value *host_number(double x)
   return v;
 }
 
-// How many steps updated the parameter. Steps of a sync that failed do not
-// count.
-static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
-{
-  bool undone = calx_optimizer_steps(opt) != opt->steps;
-  return undone ? p->confirmed_steps : p->steps;
-}
-
+// Steps of a sync that failed do not count.
 calx_status *cx_io_optim_put_param(const calx_optimizer *opt, size_t i,
                                    int64_t key, calx_value *state,
                                    calx_value **out_own)
@@ -33,8 +26,16 @@ calx_status *cx_io_optim_put_param(const calx_optimizer *opt, size_t i,
   *out_own = calx_value_container(CALX_KIND_DICT);
   CALX_TRY(calx_value_set_at(state, key, *out_own));
   if (!opt->rule->has_step) return NULL;
-  int64_t steps = steps_of(opt, &opt->params[i]);
-  return calx_value_set(*out_own, "step", host_number((double)steps));
+  const cx_optim_param *p = &opt->params[i];
+  bool undone = calx_optimizer_steps(opt) != opt->steps;
+  int64_t steps = undone ? p->confirmed_steps : p->steps;
+  CALX_TRY(calx_value_set(*out_own, "step", host_number((double)steps)));
+  for (int k = 0; opt->rule->numbers[k] != NULL; k++) {
+    float x = undone ? p->confirmed_number[k] : p->number[k];
+    CALX_TRY(calx_value_set(*out_own, opt->rule->numbers[k],
+                            host_number((double)x)));
+  }
+  return NULL;
 }
 
 calx_status *cx_io_optim_put_states(const calx_optimizer *opt, size_t i,
@@ -93,6 +94,14 @@ int64_t cx_io_optim_steps(const calx_value *v)
   return x >= 0 && x < 0x1p53 ? (int64_t)x : -1;
 }
 
+static cx_graph_shape state_shape(const calx_optimizer *opt,
+                                  const cx_optim_param *p, int k)
+{
+  cx_graph_shape shape = *cx_lazy_tensor_shape(p->tensor);
+  if (opt->rule->state_shape != NULL) opt->rule->state_shape(k, &shape);
+  return shape;
+}
+
 calx_status *cx_io_optim_find(const calx_optimizer *opt,
                               const cx_optim_param *p, int k,
                               const calx_value *own, calx_tensor **out_tensor)
@@ -100,10 +109,16 @@ calx_status *cx_io_optim_find(const calx_optimizer *opt,
   const char *name = opt->rule->states[k];
   calx_tensor *t = calx_value_as_tensor(calx_value_get(own, name));
   *out_tensor = t;
-  if (t == NULL || cx_io_same_size(t, p->tensor)) return NULL;
+  if (t == NULL) return NULL;
+  cx_graph_shape wanted = state_shape(opt, p, k);
+  const cx_graph_shape *found = cx_lazy_tensor_shape(t);
+  if (found->rank == wanted.rank &&
+      memcmp(found->dims, wanted.dims,
+             (size_t)wanted.rank * sizeof wanted.dims[0]) == 0) {
+    return NULL;
+  }
   return cx_invalid("%s: load_state_dict: '%s' of '%s' is %s, the parameter %s",
-                    opt->rule->name, name, p->path,
-                    cx_graph_shape_str(cx_lazy_tensor_shape(t)),
+                    opt->rule->name, name, p->path, cx_graph_shape_str(found),
                     cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
 }
 
@@ -130,17 +145,29 @@ static calx_status *check_rule(const calx_optimizer *opt,
 
 calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
                                     const cx_optim_param *p,
-                                    const calx_value *own, int64_t *out_steps)
+                                    const calx_value *own,
+                                    cx_io_param_plan *out)
 {
-  *out_steps = 0;
+  out->steps = 0;
   CALX_TRY(check_rule(opt, p, own));
   if (!opt->rule->has_step || own == NULL) return NULL;
   const calx_value *step = calx_value_get(own, "step");
-  *out_steps = cx_io_optim_steps(step);
-  return *out_steps >= 0
-             ? NULL
-             : cx_annotate(cx_io_optim_wrong_steps(opt, "step", step),
-                           "while loading '%s'", p->path);
+  out->steps = cx_io_optim_steps(step);
+  if (out->steps < 0) {
+    return cx_annotate(cx_io_optim_wrong_steps(opt, "step", step),
+                       "while loading '%s'", p->path);
+  }
+  for (int k = 0; opt->rule->numbers[k] != NULL; k++) {
+    const calx_value *v = calx_value_get(own, opt->rule->numbers[k]);
+    double x = v != NULL ? cx_io_optim_number(v) : (double)NAN;
+    if (!isfinite(x) || x < 0) {
+      return cx_annotate(cx_io_optim_wrong(opt, opt->rule->numbers[k], v,
+                                           "a finite number, 0 or more"),
+                         "while loading '%s'", p->path);
+    }
+    out->number[k] = (float)x;
+  }
+  return NULL;
 }
 
 calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
@@ -166,5 +193,5 @@ calx_status *cx_io_optim_plan_param(const calx_optimizer *opt, size_t i,
                          "while loading '%s' of '%s'", opt->rule->states[k],
                          p->path));
   }
-  return cx_io_optim_find_steps(opt, p, own, &out->steps);
+  return cx_io_optim_find_steps(opt, p, own, out);
 }

@@ -29,21 +29,26 @@ static calx_optimizer *that_keeps(calx_optimizer *opt)
 
 // ---- out of an optimiser ----------------------------------------------------
 
-static calx_status *put_field(const calx_optimizer *opt,
-                              const cx_optim_field *f, calx_value *group)
+// NaN is PyTorch's None.
+static calx_value *number_value(double x)
 {
-  const char *at = (const char *)opt + f->offset;
-  if (f->kind == CX_OPTIM_FLAG) {
-    return calx_value_set(group, f->name, calx_value_bool(*(const bool *)at));
+  return isnan(x) ? calx_value_none() : calx_value_float(x);
+}
+
+static calx_status *put_field(const cx_optim_group *g, const cx_optim_field *f,
+                              calx_value *group)
+{
+  double x = cx_optim_get(g, f, 0);
+  if (f->range == CX_OPTIM_FLAG) {
+    return calx_value_set(group, f->name, calx_value_bool(x != 0));
   }
-  const double *x = (const double *)(const void *)at;
-  if (f->kind == CX_OPTIM_NUMBER) {
-    return calx_value_set(group, f->name, calx_value_float(x[0]));
+  if (f->second == CX_OPTIM_NOTHING) {
+    return calx_value_set(group, f->name, number_value(x));
   }
   calx_value *pair = calx_value_container(CALX_KIND_TUPLE);
   CALX_TRY(calx_value_set(group, f->name, pair));
-  CALX_TRY(calx_value_append(pair, calx_value_float(x[0])));
-  return calx_value_append(pair, calx_value_float(x[1]));
+  CALX_TRY(calx_value_append(pair, number_value(x)));
+  return calx_value_append(pair, number_value(cx_optim_get(g, f, 1)));
 }
 
 static calx_status *put_shard(calx_value *group)
@@ -54,22 +59,22 @@ static calx_status *put_shard(calx_value *group)
   return calx_value_append(pair, calx_value_int(cx_io_ranks()));
 }
 
-// Appends the only parameter group, of n parameters.
-static calx_status *put_group(const calx_optimizer *opt, size_t n, bool sharded,
-                              calx_value *groups)
+// Appends a group of n parameters, of which `first` is the first.
+static calx_status *put_group(const cx_optim_group *g, size_t first, size_t n,
+                              bool sharded, calx_value *groups)
 {
   calx_value *group = calx_value_container(CALX_KIND_DICT);
   CALX_TRY(calx_value_append(groups, group));
-  for (const cx_optim_field *f = opt->rule->fields; f->name != NULL; f++) {
-    CALX_TRY(put_field(opt, f, group));
+  for (const cx_optim_field *f = g->opt->rule->fields; f->name != NULL; f++) {
+    CALX_TRY(put_field(g, f, group));
   }
   CALX_TRY(calx_value_set(group, "calx_steps",
-                          calx_value_int(calx_optimizer_steps(opt))));
+                          calx_value_int(calx_optimizer_steps(g->opt))));
   if (sharded) CALX_TRY(put_shard(group));
   calx_value *params = calx_value_container(CALX_KIND_LIST);
   CALX_TRY(calx_value_set(group, "params", params));
   for (size_t i = 0; i < n; i++) {
-    CALX_TRY(calx_value_append(params, calx_value_int((int64_t)i)));
+    CALX_TRY(calx_value_append(params, calx_value_int((int64_t)(first + i))));
   }
   return NULL;
 }
@@ -89,8 +94,12 @@ static calx_status *put_all(calx_optimizer *opt, bool whole, calx_value *dict)
   }
   calx_value *groups = calx_value_container(CALX_KIND_LIST);
   CALX_TRY(calx_value_set(dict, "param_groups", groups));
-  return put_group(keeper, whole ? opt->n : keeper->n, spread && !whole,
-                   groups);
+  const calx_optimizer *has = whole ? opt : keeper;
+  for (size_t i = 0; i < keeper->n_groups; i++) {
+    CALX_TRY(put_group(keeper->groups[i], has->groups[i]->first,
+                       has->groups[i]->n, spread && !whole, groups));
+  }
+  return NULL;
 }
 
 static calx_status *check_optimizer(calx_optimizer *opt)
@@ -133,7 +142,7 @@ calx_status *calx_optimizer_consolidate_state_dict(calx_optimizer *opt,
 
 typedef struct field_plan {
   double number[2];
-  bool flag, is_there;
+  bool is_there;
 } field_plan;
 
 enum { MOST_FIELDS = 16 };
@@ -141,10 +150,17 @@ enum { MOST_FIELDS = 16 };
 struct cx_io_optimizer_plan {
   calx_optimizer *opt;
   const calx_optimizer *outer;  // that spreads it over the ranks; NULL: none
-  field_plan fields[MOST_FIELDS];
+  field_plan (*fields)[MOST_FIELDS];  // of each group
   int64_t steps;
   cx_io_param_plan params[];
 };
+
+// PyTorch's None is NaN.
+static double number_of(const calx_value *v, cx_optim_range range)
+{
+  if (range == CX_OPTIM_FLAG) return calx_value_as_bool(v);
+  return cx_io_optim_number(v);
+}
 
 static calx_status *plan_field(const calx_optimizer *opt,
                                const cx_optim_field *f, const calx_value *v,
@@ -152,18 +168,17 @@ static calx_status *plan_field(const calx_optimizer *opt,
 {
   *out = (field_plan){ .is_there = v != NULL };
   if (v == NULL) return NULL;
-  if (f->kind == CX_OPTIM_FLAG) {
-    out->flag = calx_value_as_bool(v);
-    return NULL;
-  }
-  bool pair = f->kind == CX_OPTIM_PAIR;
+  bool pair = f->second != CX_OPTIM_NOTHING;
   for (size_t i = 0; i < (pair ? 2u : 1u); i++) {
     const calx_value *one = pair ? calx_value_item(v, i) : v;
-    double x = cx_io_optim_number(one);
-    if (!(x >= 0) || isinf(x) || (pair && x >= 1)) {
-      return cx_io_optim_wrong(
-          opt, f->name, one != NULL ? one : v,
-          pair ? "two numbers of [0, 1)" : "a finite number, 0 or more");
+    cx_optim_range range = i == 0 ? f->range : f->second;
+    bool none = calx_value_kind(one) == CALX_KIND_NONE && one != NULL;
+    double x = none ? (double)NAN : number_of(one, range);
+    bool is_number = !isnan(x) || (none && range == CX_OPTIM_NONE_POSITIVE);
+    if (!is_number || isinf(x) || !cx_optim_in_range(range, x)) {
+      char wanted[64];
+      snprintf(wanted, sizeof wanted, "%s, finite", cx_optim_range_text(f));
+      return cx_io_optim_wrong(opt, f->name, one != NULL ? one : v, wanted);
     }
     out->number[i] = x;
   }
@@ -192,31 +207,60 @@ static calx_status *check_shard(bool sharded, const calx_value *pair)
       rank, ranks);
 }
 
-// *out_whole: the state is whole and is to be spread over the ranks.
-static calx_status *find_group(const cx_io_optimizer_plan *p,
-                               const calx_value *dict, const calx_value **out,
-                               bool *out_whole)
+// *out_whole: the state is whole and is to be spread over the ranks. *out_ids
+// are the keys of the parameters in the state, in order: the caller frees it.
+static calx_status *find_group(const cx_io_optimizer_plan *p, size_t which,
+                               const calx_value *group, bool *out_whole,
+                               calx_value *ids)
 {
   const calx_optimizer *opt = p->opt;
-  const calx_value *groups = calx_value_get(dict, "param_groups");
-  if (calx_value_kind(groups) != CALX_KIND_LIST ||
-      calx_value_count(groups) != 1) {
-    return cx_invalid(
-        "%s: loaded state dict has a different number of parameter groups: "
-        "%zu, one is wanted",
-        opt->rule->name, calx_value_count(groups));
-  }
-  *out = calx_value_item(groups, 0);
-  const calx_value *shard = calx_value_get(*out, "calx_shard");
+  const calx_value *shard = calx_value_get(group, "calx_shard");
   CALX_TRY(check_shard(p->outer != NULL, shard));
   *out_whole = p->outer != NULL && shard == NULL;
-  size_t n = calx_value_count(calx_value_get(*out, "params"));
-  size_t wanted = *out_whole ? p->outer->n : opt->n;
+  const calx_value *params = calx_value_get(group, "params");
+  size_t n = calx_value_count(params);
+  const calx_optimizer *has = *out_whole ? p->outer : opt;
+  size_t wanted = has->groups[which]->n;
+  for (size_t i = 0; n == wanted && i < n; i++) {
+    int64_t id = calx_value_as_int(calx_value_item(params, i));
+    CALX_TRY(calx_value_append(ids, calx_value_int(id)));
+  }
   if (n == wanted) return NULL;
   return cx_invalid(
       "%s: loaded state dict contains a parameter group that doesn't match the "
       "size of optimizer's group: %zu parameters, the optimiser has %zu",
       opt->rule->name, n, wanted);
+}
+
+// The options of each group, and the ids of the parameters of all.
+static calx_status *plan_groups(cx_io_optimizer_plan *p, const calx_value *dict,
+                                bool *out_whole, calx_value *ids)
+{
+  const calx_optimizer *opt = p->opt;
+  const calx_value *groups = calx_value_get(dict, "param_groups");
+  if (calx_value_kind(groups) != CALX_KIND_LIST ||
+      calx_value_count(groups) != opt->n_groups) {
+    return cx_invalid(
+        "%s: loaded state dict has a different number of parameter groups: "
+        "%zu, %zu wanted",
+        opt->rule->name, calx_value_count(groups), opt->n_groups);
+  }
+  for (size_t g = 0; g < opt->n_groups; g++) {
+    const calx_value *group = calx_value_item(groups, g);
+    CALX_TRY(find_group(p, g, group, out_whole, ids));
+    const cx_optim_field *fields = opt->rule->fields;
+    for (size_t i = 0; fields[i].name != NULL; i++) {
+      CX_ASSERT(i < MOST_FIELDS);
+      CALX_TRY(plan_field(opt, &fields[i],
+                          calx_value_get(group, fields[i].name),
+                          &p->fields[g][i]));
+    }
+    const calx_value *counted = calx_value_get(group, "calx_steps");
+    int64_t steps = counted != NULL ? cx_io_optim_steps(counted) : 0;
+    if (steps < 0) return cx_io_optim_wrong_steps(opt, "calx_steps", counted);
+    if (steps > p->steps) p->steps = steps;
+  }
+  return NULL;
 }
 
 static calx_status *plan_params(cx_io_optimizer_plan *p, const calx_value *ids,
@@ -233,28 +277,20 @@ static calx_status *plan_params(cx_io_optimizer_plan *p, const calx_value *ids,
 static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
                              cx_io_plan *plan)
 {
-  const calx_optimizer *opt = p->opt;
-  const calx_value *group = NULL;
   bool whole = false;
-  CALX_TRY(find_group(p, dict, &group, &whole));
-  const cx_optim_field *fields = opt->rule->fields;
-  for (size_t i = 0; fields[i].name != NULL; i++) {
-    CX_ASSERT(i < MOST_FIELDS);
-    CALX_TRY(plan_field(opt, &fields[i], calx_value_get(group, fields[i].name),
-                        &p->fields[i]));
-  }
-  const calx_value *ids = calx_value_get(group, "params");
+  calx_value *ids = calx_value_container(CALX_KIND_LIST);
+  calx_status *status =
+      ids != NULL ? plan_groups(p, dict, &whole, ids) : cx_out_of_memory();
   const calx_value *state = calx_value_get(dict, "state");
-  CALX_TRY(whole ? cx_io_whole_plan(p->outer, ids, state, plan, p->params)
-                 : plan_params(p, ids, state, plan));
-  for (size_t i = 0; i < opt->n; i++) {
+  if (status == NULL) {
+    status = whole ? cx_io_whole_plan(p->outer, ids, state, plan, p->params)
+                   : plan_params(p, ids, state, plan);
+  }
+  calx_value_free(ids);
+  for (size_t i = 0; i < p->opt->n; i++) {
     if (p->params[i].steps > p->steps) p->steps = p->params[i].steps;
   }
-  const calx_value *counted = calx_value_get(group, "calx_steps");
-  int64_t steps = counted != NULL ? cx_io_optim_steps(counted) : 0;
-  if (steps < 0) return cx_io_optim_wrong_steps(opt, "calx_steps", counted);
-  if (steps > p->steps) p->steps = steps;
-  return NULL;
+  return status;
 }
 
 calx_status *cx_io_optimizer_plan_new(calx_optimizer *opt,
@@ -269,7 +305,9 @@ calx_status *cx_io_optimizer_plan_new(calx_optimizer *opt,
   if (p == NULL) return cx_out_of_memory();
   p->opt = keeper;
   p->outer = keeper != opt ? opt : NULL;
-  calx_status *status = plan_all(p, dict, plan);
+  p->fields = cx_calloc(keeper->n_groups, sizeof p->fields[0]);
+  calx_status *status =
+      p->fields != NULL ? plan_all(p, dict, plan) : cx_out_of_memory();
   if (status != NULL) {
     cx_io_optimizer_plan_free(p);
     return status;
@@ -278,19 +316,16 @@ calx_status *cx_io_optimizer_plan_new(calx_optimizer *opt,
   return NULL;
 }
 
-static void give_fields(const cx_io_optimizer_plan *p)
+static void give_fields(const cx_io_optimizer_plan *p, size_t group)
 {
   const cx_optim_field *fields = p->opt->rule->fields;
+  cx_optim_group *g = p->opt->groups[group];
   for (size_t i = 0; fields[i].name != NULL; i++) {
-    const field_plan *f = &p->fields[i];
-    char *at = (char *)p->opt + fields[i].offset;
+    const field_plan *f = &p->fields[group][i];
     if (!f->is_there) continue;
-    if (fields[i].kind == CX_OPTIM_FLAG) {
-      *(bool *)at = f->flag;
-    } else {
-      size_t n = fields[i].kind == CX_OPTIM_PAIR ? 2 : 1;
-      memcpy(at, f->number, n * sizeof f->number[0]);
-    }
+    cx_optim_put(g, &fields[i], 0, f->number[0]);
+    if (fields[i].second == CX_OPTIM_NOTHING) continue;
+    cx_optim_put(g, &fields[i], 1, f->number[1]);
   }
 }
 
@@ -308,7 +343,7 @@ static const char *state_name(const char *path, const char *name)
 void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
 {
   calx_optimizer *opt = p->opt;
-  give_fields(p);
+  for (size_t g = 0; g < opt->n_groups; g++) give_fields(p, g);
   opt->probe = NULL;
   opt->steps = opt->confirmed_steps = p->steps;
   for (size_t i = 0; i < opt->n; i++) {
@@ -316,6 +351,8 @@ void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
     cx_io_param_plan *from = &p->params[i];
     to->steps = to->confirmed_steps =
         opt->rule->has_step ? from->steps : p->steps;
+    memcpy(to->number, from->number, sizeof to->number);
+    memcpy(to->confirmed_number, from->number, sizeof to->number);
     for (int k = 0; opt->rule->states[k] != NULL; k++) {
       if (from->has[k] && from->fresh[k] == NULL) continue;
       calx_release(to->state[k]);
@@ -336,6 +373,7 @@ void cx_io_optimizer_plan_free(cx_io_optimizer_plan *p)
       calx_release(p->params[i].fresh[k]);
     }
   }
+  cx_free(p->fields);
   cx_free(p);
 }
 

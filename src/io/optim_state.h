@@ -13,6 +13,7 @@ typedef struct cx_io_param_plan {
   calx_tensor *fresh[CX_OPTIM_STATES];  // owned: state that it did not have
   bool has[CX_OPTIM_STATES];
   int64_t steps;
+  float number[CX_OPTIM_NUMBERS];
 } cx_io_param_plan;
 
 // ---- out of an optimiser ----------------------------------------------------
@@ -51,12 +52,12 @@ calx_status *cx_io_optim_find(const calx_optimizer *opt,
                               const cx_optim_param *p, int k,
                               const calx_value *own,
                               calx_tensor **out_tensor) CALX_MUST_USE;
-// The parameter's count of steps in its dict; 0 where the dict has no count, or
-// the rule needs none.
+// The parameter's count of steps in its dict, and the rule's numbers; 0 where
+// the dict has none, or the rule needs none.
 calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
                                     const cx_optim_param *p,
                                     const calx_value *own,
-                                    int64_t *out_steps) CALX_MUST_USE;
+                                    cx_io_param_plan *out) CALX_MUST_USE;
 // Plans that parameter i takes the elements of t as its state k.
 calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
                                     calx_tensor *t, cx_io_plan *plan,

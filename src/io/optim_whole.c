@@ -127,26 +127,27 @@ static const calx_value *own_of(const whole_loading *l, size_t i)
 // The step count of inner's parameter j, on which all its parts must agree. A
 // part that was never stepped has no state and does not take part.
 static calx_status *find_steps(const whole_loading *l, size_t j,
-                               int64_t *out_steps)
+                               cx_io_param_plan *out)
 {
   const calx_optimizer *opt = l->opt, *inner = opt->inner;
   const cx_optim_param *counted = NULL;
   for (size_t i = 0; i < opt->n; i++) {
     const cx_optim_param *p = &opt->params[i];
     const calx_value *own = own_of(l, i);
-    int64_t steps;
+    cx_io_param_plan found = { .steps = 0 };
     if (opt->rule->position(opt, i).inner != j || own == NULL) continue;
-    CALX_TRY(cx_io_optim_find_steps(inner, p, own, &steps));
-    if (counted != NULL && steps != *out_steps) {
+    CALX_TRY(cx_io_optim_find_steps(inner, p, own, &found));
+    if (counted != NULL && found.steps != out->steps) {
       return cx_invalid(
           "%s: load_state_dict: '%s' was stepped %" PRId64
           " times, '%s' %" PRId64
           " times; an optimiser whose state is spread over the ranks steps "
           "both alike",
-          inner->rule->name, counted->path, *out_steps, p->path, steps);
+          inner->rule->name, counted->path, out->steps, p->path, found.steps);
     }
     counted = p;
-    *out_steps = steps;
+    out->steps = found.steps;
+    memcpy(out->number, found.number, sizeof out->number);
   }
   return NULL;
 }
@@ -244,7 +245,7 @@ calx_status *cx_io_whole_plan(const calx_optimizer *opt, const calx_value *ids,
   whole_loading l = { .opt = opt, .ids = ids, .state = state };
   for (size_t j = 0; j < inner->n; j++) {
     CALX_TRY(find_states(&l, j, &out[j]));
-    CALX_TRY(find_steps(&l, j, &out[j].steps));
+    CALX_TRY(find_steps(&l, j, &out[j]));
   }
   for (size_t j = 0; j < inner->n; j++) {
     for (int k = 0; inner->rule->states[k] != NULL; k++) {

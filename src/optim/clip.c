@@ -18,6 +18,7 @@
 #include "world/world.h"
 
 typedef struct clipping {
+  const char *call;        // for messages
   calx_optimizer *opt;     // that has the gradients
   bool sharded, greatest;  // p is infinity
   calx_dtype dtype;        // of the norm
@@ -25,22 +26,22 @@ typedef struct clipping {
   size_t n;
 } clipping;
 
-static calx_status *check(const calx_optimizer *opt, double max_norm,
-                          const calx_clip_grad_norm_options *o)
+// "clip_grad_norm: max_norm -1, a number of 0 or more is wanted"
+static calx_status *check_most(const char *call, const char *name, double most)
 {
-  CALX_TRY(cx_annotate(calx_optimizer_error(opt),
-                       "so there are no gradients to clip"));
-  if (!(max_norm >= 0)) {
-    return cx_invalid(
-        "clip_grad_norm: max_norm %g, a number of 0 or more is wanted",
-        max_norm);
-  }
+  if (most >= 0) return NULL;
+  return cx_invalid("%s: %s %g, a number of 0 or more is wanted", call, name,
+                    most);
+}
+
+static calx_status *check(const calx_clip_grad_norm_options *o,
+                          const char *call)
+{
   if (o->norm_type == 0 || o->norm_type == 2 || o->norm_type == HUGE_VAL) {
     return NULL;
   }
   return cx_invalid(
-      "clip_grad_norm: the norm of order %g, those of order 2 and infinity are "
-      "there",
+      "%s: the norm of order %g, those of order 2 and infinity are there", call,
       o->norm_type);
 }
 
@@ -53,7 +54,7 @@ static calx_status *find_gradients(clipping *c)
     const cx_optim_param *p = &c->opt->params[i];
     calx_tensor *grad = cx_lazy_tensor_grad(p->tensor);
     if (grad == NULL || cx_lazy_tensor_poisoned(grad)) continue;
-    calx_status *status = cx_lazy_tensor_usable(grad, "clip_grad_norm", 0);
+    calx_status *status = cx_lazy_tensor_usable(grad, c->call, 0);
     if (status != NULL) {
       return cx_annotate(status, "it is the gradient of '%s'", p->path);
     }
@@ -127,21 +128,12 @@ static void scale(const clipping *c, calx_tensor *norm, double max_norm)
   cx_free(scaled);
 }
 
-// ---- the call ---------------------------------------------------------------
+// ---- the calls --------------------------------------------------------------
 
-static calx_tensor *clip(clipping *c, double max_norm, bool finite)
+static calx_status *begin(calx_optimizer *opt, clipping *c)
 {
-  calx_tensor *norm = total(c);
-  if (finite) cx_lazy_scope_pin(check_finite(norm, c->greatest));
-  if (calx_scope_error() == NULL) scale(c, norm, max_norm);
-  return norm;
-}
-
-static calx_status *prepare(calx_optimizer *opt, double max_norm,
-                            const calx_clip_grad_norm_options *o, clipping *c)
-{
-  CALX_TRY(check(opt, max_norm, o));
-  c->greatest = o->norm_type == HUGE_VAL;
+  CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so %s has no gradients",
+                       c->call));
   c->opt = opt;
   if (opt->rule->reduce != NULL) {
     CALX_TRY(opt->rule->reduce(opt));
@@ -152,19 +144,79 @@ static calx_status *prepare(calx_optimizer *opt, double max_norm,
   return c->grads != NULL ? find_gradients(c) : cx_out_of_memory();
 }
 
+static calx_status *norm_of(calx_optimizer *opt,
+                            const calx_clip_grad_norm_options *options,
+                            clipping *c, calx_tensor **out_norm)
+{
+  calx_clip_grad_norm_options o;
+  CALX_TRY(cx_options_take(c->call, options, &o, sizeof o));
+  CALX_TRY(check(&o, c->call));
+  c->greatest = o.norm_type == HUGE_VAL;
+  CALX_TRY(begin(opt, c));
+  *out_norm = total(c);
+  if (o.error_if_nonfinite) {
+    cx_lazy_scope_pin(check_finite(*out_norm, c->greatest));
+  }
+  return NULL;
+}
+
 calx_tensor *calx_clip_grad_norm_with(
     calx_optimizer *opt, double max_norm,
     const calx_clip_grad_norm_options *options)
 {
-  calx_clip_grad_norm_options o;
-  clipping c = { .n = 0 };
+  clipping c = { .call = "clip_grad_norm" };
+  calx_tensor *norm = NULL;
   cx_lazy_no_grad_begin();
-  calx_status *status =
-      cx_options_take("clip_grad_norm", options, &o, sizeof o);
-  if (status == NULL) status = prepare(opt, max_norm, &o, &c);
-  calx_tensor *norm = status != NULL ? cx_lazy_tensor_poison(status)
-                                     : clip(&c, max_norm, o.error_if_nonfinite);
+  calx_status *status = check_most(c.call, "max_norm", max_norm);
+  if (status == NULL) status = norm_of(opt, options, &c, &norm);
+  if (status != NULL) {
+    norm = cx_lazy_tensor_poison(status);
+  } else if (calx_scope_error() == NULL) {
+    scale(&c, norm, max_norm);
+  }
   cx_lazy_no_grad_end();
   cx_free(c.grads);
   return norm;
+}
+
+calx_tensor *calx_get_total_norm_with(
+    calx_optimizer *opt, const calx_clip_grad_norm_options *options)
+{
+  clipping c = { .call = "get_total_norm" };
+  calx_tensor *norm = NULL;
+  cx_lazy_no_grad_begin();
+  calx_status *status = norm_of(opt, options, &c, &norm);
+  if (status != NULL) norm = cx_lazy_tensor_poison(status);
+  cx_lazy_no_grad_end();
+  cx_free(c.grads);
+  return norm;
+}
+
+static calx_status *clamp(clipping *c, double most)
+{
+  calx_tensor **clamped = cx_calloc(c->n + 1, sizeof *clamped);
+  if (clamped == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < c->n; i++) {
+    calx_dtype d = calx_tensor_dtype(c->grads[i]);
+    calx_tensor *high = cx_optim_number(c->opt, d, most);
+    calx_tensor *low = cx_optim_number(c->opt, d, -most);
+    clamped[i] = calx_minimum(calx_maximum(c->grads[i], low), high);
+  }
+  for (size_t i = 0; i < c->n && calx_scope_error() == NULL; i++) {
+    cx_lazy_tensor_set_value(c->grads[i], clamped[i]);
+  }
+  cx_free(clamped);
+  return NULL;
+}
+
+void calx_clip_grad_value(calx_optimizer *opt, double clip_value)
+{
+  clipping c = { .call = "clip_grad_value" };
+  cx_lazy_no_grad_begin();
+  calx_status *status = check_most(c.call, "clip_value", clip_value);
+  if (status == NULL) status = begin(opt, &c);
+  if (status == NULL) status = clamp(&c, clip_value);
+  cx_lazy_scope_pin(status);
+  cx_lazy_no_grad_end();
+  cx_free(c.grads);
 }

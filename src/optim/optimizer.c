@@ -41,63 +41,47 @@ calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
   return calx_full_with(CALX_SCALAR, value, &o);
 }
 
-calx_status *cx_optim_check_positive(const calx_optimizer *opt,
-                                     const char *name, double value)
+calx_tensor *cx_optim_number_or_none(const calx_optimizer *opt, calx_dtype d,
+                                     double x)
 {
-  if (value >= 0) return NULL;
-  return cx_invalid("%s: %s %g, a number of 0 or more is wanted",
-                    opt->rule->name, name, value);
+  return x != 0 ? cx_optim_number(opt, d, x) : NULL;
 }
 
 // ---- making -----------------------------------------------------------------
 
-static calx_status *add_param(calx_optimizer *opt, const char *path,
-                              calx_tensor *t)
+calx_optimizer *cx_optim_new(const cx_optim_rule *rule, calx_status *status,
+                             cx_optim_choice choice)
 {
-  calx_device *device = calx_tensor_device(t);
-  if (opt->device != NULL && device != opt->device) {
-    return cx_invalid("%s: parameter '%s' is on %s, those before it on %s",
-                      opt->rule->name, path, calx_device_name(device),
-                      calx_device_name(opt->device));
+  calx_optimizer *opt =
+      cx_calloc(1, rule->bytes != 0 ? rule->bytes : sizeof *opt);
+  if (opt == NULL) {
+    calx_status_free(status);
+    return &nil;
   }
-  if (!cx_grow(&opt->params, &opt->capacity, opt->n + 1, sizeof *opt->params)) {
-    return cx_out_of_memory();
-  }
-  // The path as the tensor knows it, from the root of its model.
-  const char *name = cx_lazy_tensor_name(t);
-  opt->params[opt->n++] =
-      (cx_optim_param){ .tensor = calx_retain(t),
-                        .path = name != NULL ? name : "a parameter" };
-  opt->device = device;
-  return NULL;
-}
-
-static void add_if_trained(void *user, const char *path, calx_entry_kind kind,
-                           calx_tensor *tensor)
-{
-  calx_optimizer *opt = user;
-  (void)kind;
-  if (!cx_lazy_tensor_requires_grad(tensor)) return;
-  cx_optim_fail(opt, add_param(opt, path, tensor));
-}
-
-calx_optimizer *cx_optim_new(size_t bytes, const cx_optim_rule *rule,
-                             calx_module *model)
-{
-  calx_optimizer *opt = cx_calloc(1, bytes);
-  if (opt == NULL) return &nil;
   opt->rule = rule;
-  cx_optim_fail(opt, cx_annotate(calx_module_error(model), "so %s has no model",
-                                 rule->name));
-  calx_module_parameters(model, add_if_trained, opt);
-  if (opt->n == 0) {
-    cx_optim_fail(
-        opt,
-        cx_invalid("%s: the model has no parameter that requires a gradient",
-                   rule->name));
+  cx_optim_fail(opt, status);
+  cx_optim_group *g;
+  cx_optim_fail(opt, cx_optim_append_group(opt, choice, NULL, &g));
+  return opt;
+}
+
+void *cx_optim_first_group(calx_optimizer *opt)
+{
+  return opt->n_groups != 0 ? opt->groups[0] : NULL;
+}
+
+calx_optimizer *cx_optim_ready(calx_optimizer *opt, bool keep_gradients)
+{
+  const cx_optim_group *g = cx_optim_first_group(opt);
+  opt->keep_gradients = keep_gradients;
+  cx_optim_fail(opt, cx_optim_check_group(g));
+  if (opt->status != NULL) return opt;
+  opt->defaults = cx_alloc(opt->rule->group_bytes);
+  if (opt->defaults == NULL) {
+    cx_optim_fail(opt, cx_out_of_memory());
+  } else {
+    memcpy(opt->defaults, g, opt->rule->group_bytes);
   }
-  opt->updates = cx_calloc(opt->n, sizeof *opt->updates);
-  if (opt->updates == NULL) cx_optim_fail(opt, cx_out_of_memory());
   return opt;
 }
 
@@ -111,6 +95,9 @@ void calx_optimizer_free(calx_optimizer *opt)
       calx_release(opt->params[i].state[k]);
     }
   }
+  for (size_t i = 0; i < opt->n_groups; i++) cx_free(opt->groups[i]);
+  cx_free(opt->groups);
+  cx_free(opt->defaults);
   cx_free(opt->params);
   cx_free(opt->updates);
   calx_status_free(opt->status);
@@ -155,15 +142,19 @@ static void settle(calx_optimizer *opt)
   if (was_undone(opt)) {
     opt->steps = opt->confirmed_steps;
     for (size_t i = 0; i < opt->n; i++) {
-      opt->params[i].steps = opt->params[i].confirmed_steps;
-      drop_dead_state(&opt->params[i]);
+      cx_optim_param *p = &opt->params[i];
+      p->steps = p->confirmed_steps;
+      memcpy(p->number, p->confirmed_number, sizeof p->number);
+      drop_dead_state(p);
     }
   } else if (node_of(opt->probe) == opt->probe_after) {
     return;  // no sync yet
   }
   opt->confirmed_steps = opt->steps;
   for (size_t i = 0; i < opt->n; i++) {
-    opt->params[i].confirmed_steps = opt->params[i].steps;
+    cx_optim_param *p = &opt->params[i];
+    p->confirmed_steps = p->steps;
+    memcpy(p->confirmed_number, p->number, sizeof p->number);
   }
   opt->probe = NULL;
 }
@@ -220,25 +211,82 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
   }
 }
 
+// Makes the group's numbers for a parameter, unless the one before it has had
+// the same.
+static void prepare(cx_optim_group *g, const cx_optim_param *p, calx_dtype d)
+{
+  const cx_optim_rule *rule = g->opt->rule;
+  if (g->step == p->steps + 1 && g->dtype == d &&
+      memcmp(g->number, p->number, sizeof g->number) == 0) {
+    return;
+  }
+  g->step = p->steps + 1;
+  g->dtype = d;
+  memcpy(g->number, p->number, sizeof g->number);
+  memcpy(g->next, p->number, sizeof g->next);
+  double decay = g->decoupled ? 1 - g->lr * g->weight_decay : g->weight_decay;
+  bool decays = g->weight_decay != 0 && !rule->own_decay;
+  g->by_decay = decays ? cx_optim_number(g->opt, d, decay) : NULL;
+  rule->prepare(g, g->step, d);
+}
+
+static void update(cx_optim_group *g, const cx_optim_param *p,
+                   calx_tensor *grad, cx_optim_update *out)
+{
+  calx_tensor *value = p->tensor;
+  if (g->maximize) grad = calx_neg(grad);
+  if (g->by_decay != NULL) {
+    calx_tensor *scaled = calx_mul(value, g->by_decay);
+    if (g->decoupled) {
+      value = scaled;
+    } else {
+      grad = calx_add_with(grad, scaled, NULL);
+    }
+  }
+  g->opt->rule->update(g, p, value, grad, out);
+}
+
+// Types narrower than f32 have too few bits for 1 - beta: their formulas are
+// computed in f32, and only what is kept is rounded.
+static void update_in_f32(cx_optim_group *g, const cx_optim_param *p,
+                          calx_tensor *grad, cx_optim_update *out)
+{
+  calx_dtype narrow = calx_tensor_dtype(p->tensor);
+  cx_optim_param wide = *p;
+  wide.tensor = calx_to_dtype(p->tensor, CALX_F32);
+  for (int k = 0; k < CX_OPTIM_STATES; k++) {
+    if (p->state[k] == NULL) continue;
+    wide.state[k] = calx_to_dtype(p->state[k], CALX_F32);
+  }
+  update(g, &wide, calx_to_dtype(grad, CALX_F32), out);
+  out->value = calx_to_dtype(out->value, narrow);
+  for (int k = 0; k < CX_OPTIM_STATES; k++) {
+    if (out->state[k] == NULL) continue;
+    out->state[k] = calx_to_dtype(out->state[k], narrow);
+  }
+}
+
 // Records the new values as temporaries of the scope, which also has the first
 // error.
 static void compute(calx_optimizer *opt)
 {
-  int64_t prepared = 0;
-  calx_dtype of = CALX_DTYPE_DEFAULT;
+  for (size_t i = 0; i < opt->n_groups; i++) opt->groups[i]->step = 0;
   for (size_t i = 0; i < opt->n && calx_scope_error() == NULL; i++) {
     const cx_optim_param *p = &opt->params[i];
+    cx_optim_group *g = opt->groups[p->group];
     cx_optim_update *u = &opt->updates[i];
     *u = (cx_optim_update){ .value = NULL };
     calx_tensor *grad = gradient_of(p);
     if (grad == NULL) continue;
     calx_dtype dtype = calx_tensor_dtype(p->tensor);
-    if (prepared != p->steps + 1 || of != dtype) {
-      prepared = p->steps + 1;
-      of = dtype;
-      opt->rule->prepare(opt, prepared, dtype);
+    bool narrow = calx_dtype_size(dtype) < 4;
+    prepare(g, p, narrow ? CALX_F32 : dtype);
+    if (narrow) {
+      update_in_f32(g, p, grad, u);
+    } else {
+      update(g, p, grad, u);
     }
-    opt->rule->update(opt, p, grad, u);
+    memcpy(u->number, g->next, sizeof u->number);
     if (calx_scope_error() == NULL) make_state(p, u);
   }
 }
@@ -269,6 +317,7 @@ static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
   }
   cx_lazy_tensor_set_value(p->tensor, u->value);
   p->steps++;
+  memcpy(p->number, u->number, sizeof p->number);
   if (!opt->keep_gradients)
     cx_lazy_tensor_mark(cx_lazy_tensor_grad(p->tensor), CX_LAZY_T_CONSUMED);
 }
@@ -310,24 +359,6 @@ void calx_optimizer_zero_grad(calx_optimizer *opt)
       cx_lazy_tensor_set_grad(opt->params[i].tensor, NULL);
     }
   }
-}
-
-void calx_optimizer_set_lr(calx_optimizer *opt, double lr)
-{
-  if (opt != NULL && opt->inner != NULL) opt = opt->inner;
-  if (!cx_optim_is_real(opt)) {
-    cx_lazy_scope_pin(calx_optimizer_error(opt));
-    return;
-  }
-  calx_status *status = cx_optim_check_positive(opt, "lr", lr);
-  if (status == NULL) opt->lr = lr;
-  cx_lazy_scope_pin(status);
-}
-
-double calx_optimizer_lr(const calx_optimizer *opt)
-{
-  if (opt == NULL) return 0;
-  return opt->inner != NULL ? opt->inner->lr : opt->lr;
 }
 
 int64_t calx_optimizer_steps(const calx_optimizer *opt)

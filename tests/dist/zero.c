@@ -466,7 +466,7 @@ static void test_refused(void **state)
 {
   (void)state;
   calx_module *m = calx_nn_linear(NULL, NULL, 2, 2);
-  calx_sgd_options bad = { .lr = -1 };
+  calx_sgd_options bad = { .size = sizeof bad, .lr = -1 };
   check_refused(calx_zero_redundancy_optimizer(m), ".make is missing");
   check_refused(calx_zero_redundancy_optimizer(m, .make = no_optimizer),
                 "gave no optimiser");

@@ -241,7 +241,7 @@ static void test_wrong_state(void **state)
               0);
   CHECK_STATUS_OK(calx_value_set(group, "lr", calx_value_float(-1)));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_load_state_dict(a.opt, d),
-               "'lr' is float -1, wanted is a finite number, 0 or more");
+               "'lr' is float -1, wanted is a number of 0 or more, finite");
   CHECK_STATUS_OK(calx_value_set(group, "lr", calx_value_string("high")));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_load_state_dict(a.opt, d),
                "'lr' is str, wanted");
