@@ -18,6 +18,7 @@
 #include "calx/ops.h"
 #include "calx/optim.h"
 #include "calx/progress.h"
+#include "calx/rnn.h"
 #include "calx/scope.h"
 #include "calx/status.h"
 #include "calx/tensor.h"

@@ -315,6 +315,22 @@ void cx_hlo_build_body(cx_hlo_builder *b, cx_hlo_op *op, size_t region,
   fill_body(b, block, n_out, body, user);
 }
 
+void cx_hlo_build_like_operands(cx_hlo_builder *b, cx_hlo_op *op, size_t region,
+                                size_t n_out, cx_hlo_body_fn *body, void *user)
+{
+  if (op == NULL || b->failed != NULL) return;
+  cx_hlo_block *block =
+      cx_hlo_block_new(b->module, &op->regions[region], op->n_operands);
+  if (block == NULL) {
+    no_memory(b);
+    return;
+  }
+  for (size_t i = 0; i < op->n_operands; i++) {
+    block->args[i].type = op->operands[i]->type;
+  }
+  fill_body(b, block, n_out, body, user);
+}
+
 const cx_hlo_type *cx_hlo_value_type(const cx_hlo_value *v)
 {
   static const cx_hlo_type none = { CX_HLO_INVALID, 0, NULL };

@@ -193,6 +193,13 @@ void cx_hlo_sort(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inputs,
                  int64_t dim, cx_hlo_body_fn *body, void *user,
                  cx_hlo_value **out);
 
+// ---- control flow ----
+// A loop over n variables: `condition` returns an i1, `body` the variables'
+// next values. Both have the variables as arguments.
+void cx_hlo_while(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inits,
+                  cx_hlo_body_fn *condition, cx_hlo_body_fn *body, void *user,
+                  cx_hlo_value **out);
+
 // ---- collectives, across replicas ----
 // The ids of one group after the other, `members` in each. Every replica is in
 // exactly one group.

@@ -37,6 +37,9 @@ void cx_hlo_build_declare(cx_hlo_builder *b, cx_hlo_op *op, size_t result,
 void cx_hlo_build_body(cx_hlo_builder *b, cx_hlo_op *op, size_t region,
                        const cx_hlo_elem *args, size_t n_args, size_t n_out,
                        cx_hlo_body_fn *body, void *user);
+// The same of arguments with the types of the operands.
+void cx_hlo_build_like_operands(cx_hlo_builder *b, cx_hlo_op *op, size_t region,
+                                size_t n_out, cx_hlo_body_fn *body, void *user);
 // A body of one binary operation. `user` points to its kind.
 cx_hlo_body_fn cx_hlo_build_one;
 // The first result; NULL after a failure, or where there is none.
