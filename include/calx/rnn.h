@@ -83,22 +83,23 @@ typedef struct CALX_OPTIONS calx_rnn_cell_options {
   CALX_NAMED calx_tensor **out_cx; /* the next cx; of LSTM only */
 } calx_rnn_cell_options;
 /** One step of calx_rnn_tanh. @param hx (N, H); NULL: zeros
- *  @shape x (N, F) or (F) -> (N, H) or (H) @source torch.rnn_tanh_cell */
+ *  @shape x (N, F) or (F) -> (N, H) or (H)
+ *  @errors as calx_rnn_tanh @source torch.rnn_tanh_cell */
 CALX_API calx_tensor *calx_rnn_tanh_cell_with(
     calx_tensor *x, calx_tensor *hx, calx_tensor *w_ih, calx_tensor *w_hh,
     const calx_rnn_cell_options *options);
 /** One step of calx_rnn_relu. @shape as calx_rnn_tanh_cell
- *  @source torch.rnn_relu_cell */
+ *  @errors as calx_rnn_tanh @source torch.rnn_relu_cell */
 CALX_API calx_tensor *calx_rnn_relu_cell_with(
     calx_tensor *x, calx_tensor *hx, calx_tensor *w_ih, calx_tensor *w_hh,
     const calx_rnn_cell_options *options);
 /** One step of calx_lstm without projection. @shape as calx_rnn_tanh_cell
- *  @source torch.lstm_cell */
+ *  @errors as calx_rnn_tanh @source torch.lstm_cell */
 CALX_API calx_tensor *calx_lstm_cell_with(calx_tensor *x, calx_tensor *hx,
                                           calx_tensor *w_ih, calx_tensor *w_hh,
                                           const calx_rnn_cell_options *options);
 /** One step of calx_gru. @shape as calx_rnn_tanh_cell
- *  @source torch.gru_cell */
+ *  @errors as calx_rnn_tanh @source torch.gru_cell */
 CALX_API calx_tensor *calx_gru_cell_with(calx_tensor *x, calx_tensor *hx,
                                          calx_tensor *w_ih, calx_tensor *w_hh,
                                          const calx_rnn_cell_options *options);
@@ -177,8 +178,13 @@ CALX_API calx_module *calx_nn_gru_cell_with(
 #ifdef __cplusplus
 }
 #else
+#ifdef CALX_NO_SITES
+#define CALX_RNN_T_(t) (t)
+#else
+#define CALX_RNN_T_(t) calx_here_(t, CALX_HERE)
+#endif
 #define CALX_RNN_CALL_(fn, O, x, weights, count, ...) \
-  (CALX_SITE_ fn(x, weights, count, &(O){ __VA_ARGS__ }))
+  (CALX_SITE_ fn(CALX_RNN_T_(x), weights, count, &(O){ __VA_ARGS__ }))
 #define calx_rnn_tanh(x, weights, ...)                             \
   CALX_RNN_CALL_(calx_rnn_tanh_with, calx_rnn_options, x, weights, \
                  __VA_ARGS__, .size = sizeof(calx_rnn_options))
@@ -192,7 +198,8 @@ CALX_API calx_module *calx_nn_gru_cell_with(
   CALX_RNN_CALL_(calx_gru_with, calx_rnn_options, x, weights, __VA_ARGS__, \
                  .size = sizeof(calx_rnn_options))
 #define CALX_RNN_CELL_(fn, x, hx, w_ih, w_hh, ...) \
-  (CALX_SITE_ fn(x, hx, w_ih, w_hh, &(calx_rnn_cell_options){ __VA_ARGS__ }))
+  (CALX_SITE_ fn(CALX_RNN_T_(x), hx, w_ih, w_hh,   \
+                 &(calx_rnn_cell_options){ __VA_ARGS__ }))
 #define calx_rnn_tanh_cell(x, hx, w_ih, ...)                        \
   CALX_RNN_CELL_(calx_rnn_tanh_cell_with, x, hx, w_ih, __VA_ARGS__, \
                  .size = sizeof(calx_rnn_cell_options))
@@ -228,8 +235,9 @@ CALX_API calx_module *calx_nn_gru_cell_with(
   CALX_NN_RNN_(calx_nn_gru_cell_with, calx_nn_rnn_cell_options, parent, name, \
                input_size, __VA_ARGS__,                                       \
                .size = sizeof(calx_nn_rnn_cell_options))
-#define CALX_RNN_FORWARD_(m, x, ...) \
-  calx_rnn_forward_with(m, x, &(calx_rnn_forward_options){ __VA_ARGS__ })
+#define CALX_RNN_FORWARD_(m, x, ...)       \
+  calx_rnn_forward_with(m, CALX_RNN_T_(x), \
+                        &(calx_rnn_forward_options){ __VA_ARGS__ })
 #define calx_rnn_forward(m, ...)                \
   (CALX_SITE_ CALX_RNN_FORWARD_(m, __VA_ARGS__, \
                                 .size = sizeof(calx_rnn_forward_options)))

@@ -15,25 +15,25 @@ enum { MOST_LAYERS = 1024 };
 typedef calx_tensor *rnn_fn(calx_tensor *, calx_tensor *const *, size_t,
                             const calx_rnn_options *);
 
-typedef struct kind {
+typedef struct rnn_kind {
   const char *name, *call;  // "LSTM", "lstm"
   rnn_fn *fn;
   int64_t gates;
-} kind;
+} rnn_kind;
 
-typedef struct rnn {
+typedef struct rnn_layer {
   cx_nn_rnn base;
-  const kind *kind;
+  const rnn_kind *kind;
   int64_t input;
   int64_t per;  // parameters of a layer and direction
   calx_rnn_options op;
-} rnn;
+} rnn_layer;
 
 static const char *const parameters[5] = { "weight_ih", "weight_hh", "bias_ih",
                                            "bias_hh", "weight_hr" };
 
 // Which of the parameters is number k of a layer and direction.
-static int64_t which(const rnn *r, int64_t k)
+static int64_t which(const rnn_layer *r, int64_t k)
 {
   return r->op.no_biases && k == 2 ? 4 : k;
 }
@@ -41,14 +41,14 @@ static int64_t which(const rnn *r, int64_t k)
 enum { NAME_BYTES = 64 };
 
 // "weight_ih_l0_reverse": number k of layer and direction i.
-static void name_of(const rnn *r, int64_t i, int64_t k, char *out)
+static void name_of(const rnn_layer *r, int64_t i, int64_t k, char *out)
 {
   int64_t dirs = r->op.bidirectional ? 2 : 1;
   snprintf(out, NAME_BYTES, "%s_l%lld%s", parameters[which(r, k)],
            (long long)(i / dirs), i % dirs != 0 ? "_reverse" : "");
 }
 
-static int64_t set_count(const rnn *r)
+static int64_t set_count(const rnn_layer *r)
 {
   return r->op.num_layers * (r->op.bidirectional ? 2 : 1);
 }
@@ -57,7 +57,7 @@ static int64_t set_count(const rnn *r)
 
 static calx_tensor *forward(void *self, calx_tensor *x)
 {
-  const rnn *r = self;
+  const rnn_layer *r = self;
   calx_module *m = r->base.m;
   if (x != NULL && cx_lazy_tensor_value(x).node != NULL) {
     size_t rank = calx_tensor_rank(x);
@@ -124,7 +124,8 @@ calx_tensor *calx_rnn_forward_with(calx_module *m, calx_tensor *x,
 
 // ---- making -----------------------------------------------------------------
 
-static calx_status *check_options(const kind *k, const calx_nn_rnn_options *o)
+static calx_status *check_options(const rnn_kind *k,
+                                  const calx_nn_rnn_options *o)
 {
   if (o->num_layers < 0 || o->num_layers > MOST_LAYERS) {
     return cx_invalid("%s: num_layers is %lld, 1 to %d are possible", k->call,
@@ -144,7 +145,7 @@ static calx_status *check_options(const kind *k, const calx_nn_rnn_options *o)
   return cx_nn_check_nonlinearity(k->call, o->nonlinearity);
 }
 
-static calx_status *check(const kind *k, int64_t input, int64_t hidden,
+static calx_status *check(const rnn_kind *k, int64_t input, int64_t hidden,
                           const calx_nn_rnn_options *o)
 {
   CALX_TRY(cx_options_check(k->call, o->size, sizeof *o));
@@ -167,8 +168,8 @@ static calx_status *check(const kind *k, int64_t input, int64_t hidden,
 }
 
 // The shape of number k of the layer and direction i.
-static calx_dims shape_of(const rnn *r, int64_t i, int64_t k, int64_t hidden,
-                          int64_t proj)
+static calx_dims shape_of(const rnn_layer *r, int64_t i, int64_t k,
+                          int64_t hidden, int64_t proj)
 {
   int64_t rows = r->kind->gates * hidden, out = proj != 0 ? proj : hidden;
   int64_t dirs = r->op.bidirectional ? 2 : 1;
@@ -180,7 +181,7 @@ static calx_dims shape_of(const rnn *r, int64_t i, int64_t k, int64_t hidden,
   }
 }
 
-static void register_all(const rnn *r, int64_t hidden, int64_t proj,
+static void register_all(const rnn_layer *r, int64_t hidden, int64_t proj,
                          calx_dtype dtype)
 {
   for (int64_t i = 0; i < set_count(r); i++) {
@@ -194,16 +195,16 @@ static void register_all(const rnn *r, int64_t hidden, int64_t proj,
   }
 }
 
-static calx_module *make(const kind *k, calx_module *parent, const char *name,
-                         int64_t input, int64_t hidden,
+static calx_module *make(const rnn_kind *k, calx_module *parent,
+                         const char *name, int64_t input, int64_t hidden,
                          const calx_nn_rnn_options *options)
 {
   static const calx_nn_rnn_options none = { .size = sizeof none };
   const calx_nn_rnn_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m =
-      cx_nn_module_layer(parent, name, k->name, forward, sizeof(rnn), &state);
-  rnn *r = state;
+  calx_module *m = cx_nn_module_layer(parent, name, k->name, forward,
+                                      sizeof(rnn_layer), &state);
+  rnn_layer *r = state;
   if (r == NULL) return m;
   calx_status *status = check(k, input, hidden, o);
   if (status != NULL) {
@@ -231,8 +232,8 @@ calx_module *calx_nn_rnn_with(calx_module *parent, const char *name,
                               int64_t input_size, int64_t hidden_size,
                               const calx_nn_rnn_options *o)
 {
-  static const kind with_tanh = { "RNN", "rnn", calx_rnn_tanh_with, 1 };
-  static const kind with_relu = { "RNN", "rnn", calx_rnn_relu_with, 1 };
+  static const rnn_kind with_tanh = { "RNN", "rnn", calx_rnn_tanh_with, 1 };
+  static const rnn_kind with_relu = { "RNN", "rnn", calx_rnn_relu_with, 1 };
   bool relu = o != NULL && o->size == sizeof *o && o->nonlinearity != NULL &&
               strcmp(o->nonlinearity, "relu") == 0;
   return make(relu ? &with_relu : &with_tanh, parent, name, input_size,
@@ -243,7 +244,7 @@ calx_module *calx_nn_lstm_with(calx_module *parent, const char *name,
                                int64_t input_size, int64_t hidden_size,
                                const calx_nn_rnn_options *o)
 {
-  static const kind lstm = { "LSTM", "lstm", calx_lstm_with, 4 };
+  static const rnn_kind lstm = { "LSTM", "lstm", calx_lstm_with, 4 };
   return make(&lstm, parent, name, input_size, hidden_size, o);
 }
 
@@ -251,6 +252,6 @@ calx_module *calx_nn_gru_with(calx_module *parent, const char *name,
                               int64_t input_size, int64_t hidden_size,
                               const calx_nn_rnn_options *o)
 {
-  static const kind gru = { "GRU", "gru", calx_gru_with, 3 };
+  static const rnn_kind gru = { "GRU", "gru", calx_gru_with, 3 };
   return make(&gru, parent, name, input_size, hidden_size, o);
 }

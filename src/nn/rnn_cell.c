@@ -10,15 +10,15 @@
 typedef calx_tensor *cell_fn(calx_tensor *, calx_tensor *, calx_tensor *,
                              calx_tensor *, const calx_rnn_cell_options *);
 
-typedef struct kind {
+typedef struct cell_kind {
   const char *name, *call;
   cell_fn *fn;
   int64_t gates;
-} kind;
+} cell_kind;
 
 typedef struct cell {
   cx_nn_rnn base;
-  const kind *kind;
+  const cell_kind *kind;
   int64_t input;
 } cell;
 
@@ -60,7 +60,7 @@ calx_tensor *cx_nn_rnn_cell_forward(void *self, calx_tensor *x)
   return h;
 }
 
-static calx_status *check(const kind *k, int64_t input, int64_t hidden,
+static calx_status *check(const cell_kind *k, int64_t input, int64_t hidden,
                           const calx_nn_rnn_cell_options *o)
 {
   CALX_TRY(cx_options_check(k->call, o->size, sizeof *o));
@@ -80,8 +80,8 @@ static calx_status *check(const kind *k, int64_t input, int64_t hidden,
   return cx_nn_check_nonlinearity(k->call, o->nonlinearity);
 }
 
-static calx_module *make(const kind *k, calx_module *parent, const char *name,
-                         int64_t input, int64_t hidden,
+static calx_module *make(const cell_kind *k, calx_module *parent,
+                         const char *name, int64_t input, int64_t hidden,
                          const calx_nn_rnn_cell_options *options)
 {
   static const calx_nn_rnn_cell_options none = { .size = sizeof none };
@@ -118,10 +118,10 @@ calx_module *calx_nn_rnn_cell_with(calx_module *parent, const char *name,
                                    int64_t input_size, int64_t hidden_size,
                                    const calx_nn_rnn_cell_options *o)
 {
-  static const kind with_tanh = { "RNNCell", "rnn_cell",
-                                  calx_rnn_tanh_cell_with, 1 };
-  static const kind with_relu = { "RNNCell", "rnn_cell",
-                                  calx_rnn_relu_cell_with, 1 };
+  static const cell_kind with_tanh = { "RNNCell", "rnn_cell",
+                                       calx_rnn_tanh_cell_with, 1 };
+  static const cell_kind with_relu = { "RNNCell", "rnn_cell",
+                                       calx_rnn_relu_cell_with, 1 };
   bool relu = o != NULL && o->size == sizeof *o && o->nonlinearity != NULL &&
               strcmp(o->nonlinearity, "relu") == 0;
   return make(relu ? &with_relu : &with_tanh, parent, name, input_size,
@@ -132,7 +132,8 @@ calx_module *calx_nn_lstm_cell_with(calx_module *parent, const char *name,
                                     int64_t input_size, int64_t hidden_size,
                                     const calx_nn_rnn_cell_options *o)
 {
-  static const kind lstm = { "LSTMCell", "lstm_cell", calx_lstm_cell_with, 4 };
+  static const cell_kind lstm = { "LSTMCell", "lstm_cell", calx_lstm_cell_with,
+                                  4 };
   return make(&lstm, parent, name, input_size, hidden_size, o);
 }
 
@@ -140,6 +141,6 @@ calx_module *calx_nn_gru_cell_with(calx_module *parent, const char *name,
                                    int64_t input_size, int64_t hidden_size,
                                    const calx_nn_rnn_cell_options *o)
 {
-  static const kind gru = { "GRUCell", "gru_cell", calx_gru_cell_with, 3 };
+  static const cell_kind gru = { "GRUCell", "gru_cell", calx_gru_cell_with, 3 };
   return make(&gru, parent, name, input_size, hidden_size, o);
 }

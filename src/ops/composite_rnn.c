@@ -6,7 +6,7 @@
 #include "ops/composite.h"
 #include "ops/recurrent.h"
 
-typedef struct rnn {
+typedef struct rnn_run {
   const char *op;
   cx_ops_cell cell;
   const calx_rnn_options *o;
@@ -16,7 +16,7 @@ typedef struct rnn {
   calx_tensor *x;                     // (T, N, F), then a layer's outputs
   calx_tensor *hx, *cx;               // (L D, N, …); NULL: zeros
   calx_tensor **hn, **cn;             // (N, …), L D of them
-} rnn;
+} rnn_run;
 
 // ---- checks -----------------------------------------------------------------
 
@@ -41,7 +41,7 @@ static calx_tensor *wrong_shape(const char *op, const char *what,
 }
 
 // NULL: the weights are those of the layer and direction i.
-static calx_tensor *check_weights(const rnn *r, int64_t i)
+static calx_tensor *check_weights(const rnn_run *r, int64_t i)
 {
   static const char *const names[5] = { "weight_ih", "weight_hh", "bias_ih",
                                         "bias_hh", "weight_hr" };
@@ -72,7 +72,7 @@ static calx_tensor *check_weights(const rnn *r, int64_t i)
 }
 
 // Numbers of layers and weights, and the sizes that the weights tell.
-static calx_tensor *check_count(rnn *r, size_t count)
+static calx_tensor *check_count(rnn_run *r, size_t count)
 {
   int64_t most = CX_OPS_CAT_MOST / 2;
   r->layers = r->o->num_layers != 0 ? r->o->num_layers : 1;
@@ -109,7 +109,7 @@ static calx_tensor *check_count(rnn *r, size_t count)
 }
 
 // A state (L D, N, size), or without the batch for an input without one.
-static calx_tensor *take_state(const rnn *r, const char *name, bool batched,
+static calx_tensor *take_state(const rnn_run *r, const char *name, bool batched,
                                int64_t size, calx_tensor **state)
 {
   calx_tensor *bad;
@@ -132,7 +132,7 @@ static calx_tensor *take_state(const rnn *r, const char *name, bool batched,
 }
 
 // Makes x (T, N, F); NULL: all fits.
-static calx_tensor *check(rnn *r, size_t count)
+static calx_tensor *check(rnn_run *r, size_t count)
 {
   calx_tensor *bad = check_count(r, count);
   if (bad != NULL) return bad;
@@ -183,7 +183,7 @@ static calx_tensor *zeros(const calx_tensor *like, calx_dims shape)
 }
 
 // The state i of all of them, or zeros.
-static calx_tensor *first_state(const rnn *r, calx_tensor *all, int64_t i,
+static calx_tensor *first_state(const rnn_run *r, calx_tensor *all, int64_t i,
                                 int64_t size)
 {
   if (all == NULL) return zeros(r->x, CALX_SHAPE(r->batch, size));
@@ -191,7 +191,7 @@ static calx_tensor *first_state(const rnn *r, calx_tensor *all, int64_t i,
 }
 
 // One layer in one direction: (T, N, P).
-static calx_tensor *run_direction(const rnn *r, int64_t i)
+static calx_tensor *run_direction(const rnn_run *r, int64_t i)
 {
   calx_tensor *const *w = r->weights + i * r->per;
   bool biased = !r->o->no_biases, gru = r->cell == CX_OPS_CELL_GRU;
@@ -216,7 +216,7 @@ static calx_tensor *run_direction(const rnn *r, int64_t i)
   return y;
 }
 
-static void run_layer(rnn *r, int64_t layer)
+static void run_layer(rnn_run *r, int64_t layer)
 {
   calx_tensor *y[2];
   for (int64_t d = 0; d < r->dirs; d++) {
@@ -228,14 +228,14 @@ static void run_layer(rnn *r, int64_t layer)
   r->x = calx_dropout_with(r->x, &o);
 }
 
-static calx_tensor *joined(const rnn *r, calx_tensor *const *states,
+static calx_tensor *joined(const rnn_run *r, calx_tensor *const *states,
                            bool batched)
 {
   calx_tensor *all = calx_stack(states, (size_t)(r->layers * r->dirs), 0);
   return batched ? all : calx_squeeze(all, 1);
 }
 
-static calx_tensor *finish(const rnn *r, bool batched)
+static calx_tensor *finish(const rnn_run *r, bool batched)
 {
   if (r->o->out_hn != NULL) *r->o->out_hn = joined(r, r->hn, batched);
   if (r->o->out_cn != NULL) *r->o->out_cn = joined(r, r->cn, batched);
@@ -243,7 +243,7 @@ static calx_tensor *finish(const rnn *r, bool batched)
   return r->o->batch_first ? calx_transpose(r->x, 0, 1) : r->x;
 }
 
-static calx_tensor *run(rnn *r, size_t count)
+static calx_tensor *run(rnn_run *r, size_t count)
 {
   calx_tensor *bad;
   if (cx_ops_unfit(r->op, &r->x, 1, &bad)) return bad;
@@ -265,7 +265,7 @@ static calx_tensor *rnn_of(const char *op, cx_ops_cell cell, calx_tensor *x,
                            calx_tensor *const *weights, size_t count,
                            const calx_rnn_options *o)
 {
-  rnn r = { .op = op, .cell = cell, .o = o, .weights = weights, .x = x };
+  rnn_run r = { .op = op, .cell = cell, .o = o, .weights = weights, .x = x };
   r.hx = o->hx;
   r.cx = o->cx;
   calx_tensor *y = run(&r, count);

@@ -20,8 +20,10 @@ static calx_module *make_cell(const torch_case *c, int64_t in, int64_t hidden)
     .no_bias = case_get(c, "options", "bias") != NULL,
     .dtype = case_dtype(c),
   };
-  if (is(c, "RNNCell")) return calx_nn_rnn_cell_with(NULL, NULL, in, hidden, &o);
-  if (is(c, "GRUCell")) return calx_nn_gru_cell_with(NULL, NULL, in, hidden, &o);
+  if (is(c, "RNNCell"))
+    return calx_nn_rnn_cell_with(NULL, NULL, in, hidden, &o);
+  if (is(c, "GRUCell"))
+    return calx_nn_gru_cell_with(NULL, NULL, in, hidden, &o);
   return calx_nn_lstm_cell_with(NULL, NULL, in, hidden, &o);
 }
 
@@ -57,22 +59,22 @@ static void run(torch_case *c)
   for (int i = 0; i < 3; i++) in[i] = case_in(c, names[i]);
   bool lstm = is(c, "LSTM") || is(c, "LSTMCell");
   calx_tensor *y = calx_rnn_forward(c->layer, in[0], .hx = in[1], .cx = in[2],
-                                    .out_hn = &hn,
-                                    .out_cn = lstm ? &cn : NULL);
+                                    .out_hn = &hn, .out_cn = lstm ? &cn : NULL);
   calx_tensor *loss = case_term(c, "y", y);
   if (case_get(c, "out", "hn") != NULL) {
     loss = calx_add(loss, case_term(c, "hn", hn));
   }
   if (lstm) loss = calx_add(loss, case_term(c, "cn", cn));
   calx_backward(loss);
+  calx_sync_n((calx_tensor *[]){ y, hn, cn != NULL ? cn : y }, 3);
   case_check(c, "out", "y", y);
   if (case_get(c, "out", "hn") != NULL) case_check(c, "out", "hn", hn);
   if (lstm) case_check(c, "out", "cn", cn);
   case_check_grads(c, in, names, 3);
   // Without a gradient the loop saves nothing, and the result is the same.
   calx_no_grad_begin();
-  calx_tensor *again = calx_rnn_forward(c->layer, calx_detach(in[0]),
-                                        .hx = in[1], .cx = in[2]);
+  calx_tensor *again =
+      calx_rnn_forward(c->layer, calx_detach(in[0]), .hx = in[1], .cx = in[2]);
   calx_no_grad_end();
   case_check(c, "out", "y", again);
   calx_module_free(c->layer);

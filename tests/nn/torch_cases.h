@@ -117,6 +117,23 @@ static inline void case_check_grads(const torch_case *c, calx_tensor **in,
   }
 }
 
+// The engine counts what it compiled, and none of it may be interpreted.
+static inline void check_stats(const char *path)
+{
+  FILE *f = fopen(path, "r");
+  assert_non_null(f);
+  char name[64];
+  int compiled, kernels, interpreted, lines = 0;
+  while (fscanf(f, "%63s %d %d %d", name, &compiled, &kernels, &interpreted) ==
+         4) {
+    assert_int_equal(interpreted, 0);
+    lines++;
+  }
+  fclose(f);
+  remove(path);
+  assert_true(lines > 0);
+}
+
 typedef void case_fn(torch_case *c);
 
 // Calls `run` for each case of the file that the script writes.
@@ -127,6 +144,9 @@ static inline void run_cases(const char *script, case_fn *run)
   snprintf(command, sizeof command, "'%s' '%s/%s' '%s'",
            getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, script, path);
   assert_int_equal(system(command), 0);
+  char stats[sizeof path + 8];
+  snprintf(stats, sizeof stats, "%s.stats", path);
+  setenv("CALX_CPU_STATS", stats, 1);
   calx_value *all;
   CHECK_STATUS_OK(calx_load(path, &all));
   remove(path);
@@ -143,6 +163,8 @@ static inline void run_cases(const char *script, case_fn *run)
     CHECK_STATUS_OK(status);
   }
   calx_value_free(all);
+  unsetenv("CALX_CPU_STATS");
+  if (support_own_engine()) check_stats(stats);
 }
 
 #endif
