@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/dtype.h"
-#include "base/options.h"
-#include "lazy/lazy.h"
-#include "nn/init.h"
+#include "nn/layer.h"
 #include "nn/rnn.h"
 
 enum { MOST_LAYERS = 1024 };
@@ -16,7 +13,7 @@ typedef calx_tensor *rnn_fn(calx_tensor *, calx_tensor *const *, size_t,
                             const calx_rnn_options *);
 
 typedef struct rnn_kind {
-  const char *name, *call;  // "LSTM", "lstm"
+  cx_nn_layer layer;
   rnn_fn *fn;
   int64_t gates;
 } rnn_kind;
@@ -24,7 +21,7 @@ typedef struct rnn_kind {
 typedef struct rnn_layer {
   cx_nn_rnn base;
   const rnn_kind *kind;
-  int64_t input;
+  int64_t input, hidden, proj;
   int64_t per;  // parameters of a layer and direction
   calx_rnn_options op;
 } rnn_layer;
@@ -75,7 +72,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
   for (size_t i = 0; i < n; i++) {
     char name[NAME_BYTES];
     name_of(r, (int64_t)i / r->per, (int64_t)i % r->per, name);
-    weights[i] = calx_module_find(m, name);
+    weights[i] = cx_nn_tensor(m, name);
   }
   calx_rnn_options o = r->op;
   o.training = calx_module_is_training(m);
@@ -122,75 +119,99 @@ calx_tensor *calx_rnn_forward_with(calx_module *m, calx_tensor *x,
   return y;
 }
 
+static void repr(const void *state, cx_text *out)
+{
+  const rnn_layer *r = state;
+  cx_text_format(out, "%lld, %lld", (long long)r->input, (long long)r->hidden);
+  if (r->proj != 0) {
+    cx_text_format(out, ", proj_size=%lld", (long long)r->proj);
+  }
+  if (r->op.num_layers != 1) {
+    cx_text_format(out, ", num_layers=%lld", (long long)r->op.num_layers);
+  }
+  if (r->op.no_biases) cx_text_append(out, ", bias=False");
+  if (r->op.batch_first) cx_text_append(out, ", batch_first=True");
+  if (r->op.dropout != 0) {
+    cx_text_append(out, ", dropout=");
+    cx_nn_repr_real(out, r->op.dropout);
+  }
+  if (r->op.bidirectional) cx_text_append(out, ", bidirectional=True");
+}
+
+#define LAYER(kind, call)           \
+  {                                 \
+    kind, call, forward, repr, NULL \
+  }
+
 // ---- making -----------------------------------------------------------------
 
 static calx_status *check_options(const rnn_kind *k,
                                   const calx_nn_rnn_options *o)
 {
   if (o->num_layers < 0 || o->num_layers > MOST_LAYERS) {
-    return cx_invalid("%s: num_layers is %lld, 1 to %d are possible", k->call,
-                      (long long)o->num_layers, MOST_LAYERS);
+    return cx_invalid("%s: num_layers is %lld, 1 to %d are possible",
+                      k->layer.call, (long long)o->num_layers, MOST_LAYERS);
   }
   if (!(o->dropout >= 0 && o->dropout <= 1)) {
     return cx_invalid("%s: the probability of dropout %g is not in [0, 1]",
-                      k->call, o->dropout);
+                      k->layer.call, o->dropout);
   }
   if (o->dtype != CALX_DTYPE_DEFAULT && !cx_dtype_is_float(o->dtype)) {
     return cx_invalid("%s: its type is to be %s, a floating one is wanted",
-                      k->call, calx_dtype_name(o->dtype));
+                      k->layer.call, calx_dtype_name(o->dtype));
   }
   if (o->nonlinearity != NULL && k->gates != 1) {
-    return cx_invalid("%s: nonlinearity is an option of RNN only", k->call);
+    return cx_invalid("%s: nonlinearity is an option of RNN only",
+                      k->layer.call);
   }
-  return cx_nn_check_nonlinearity(k->call, o->nonlinearity);
+  return cx_nn_check_nonlinearity(k->layer.call, o->nonlinearity);
 }
 
 static calx_status *check(const rnn_kind *k, int64_t input, int64_t hidden,
                           const calx_nn_rnn_options *o)
 {
-  CALX_TRY(cx_options_check(k->call, o->size, sizeof *o));
+  CALX_TRY(cx_options_check(k->layer.call, o->size, sizeof *o));
   if (input < 0 || hidden <= 0) {
     return cx_invalid(
         "%s: input_size %lld and hidden_size %lld: the first is not negative, "
         "the second positive",
-        k->call, (long long)input, (long long)hidden);
+        k->layer.call, (long long)input, (long long)hidden);
   }
   if (o->proj_size != 0 && k->gates != 4) {
-    return cx_invalid("%s: proj_size is an option of LSTM only", k->call);
+    return cx_invalid("%s: proj_size is an option of LSTM only", k->layer.call);
   }
   if (o->proj_size < 0 || (o->proj_size != 0 && o->proj_size >= hidden)) {
     return cx_invalid(
         "%s: proj_size %lld is to be smaller than hidden_size "
         "%lld",
-        k->call, (long long)o->proj_size, (long long)hidden);
+        k->layer.call, (long long)o->proj_size, (long long)hidden);
   }
   return check_options(k, o);
 }
 
 // The shape of number k of the layer and direction i.
-static calx_dims shape_of(const rnn_layer *r, int64_t i, int64_t k,
-                          int64_t hidden, int64_t proj)
+static calx_dims shape_of(const rnn_layer *r, int64_t i, int64_t k)
 {
-  int64_t rows = r->kind->gates * hidden, out = proj != 0 ? proj : hidden;
+  int64_t rows = r->kind->gates * r->hidden;
+  int64_t out = r->proj != 0 ? r->proj : r->hidden;
   int64_t dirs = r->op.bidirectional ? 2 : 1;
   switch (which(r, k)) {
     case 0: return CALX_SHAPE(rows, i < dirs ? r->input : dirs * out);
     case 1: return CALX_SHAPE(rows, out);
-    case 4: return CALX_SHAPE(proj, hidden);
+    case 4: return CALX_SHAPE(r->proj, r->hidden);
     default: return CALX_SHAPE(rows);
   }
 }
 
-static void register_all(const rnn_layer *r, int64_t hidden, int64_t proj,
-                         calx_dtype dtype)
+static void register_all(const rnn_layer *r, calx_dtype dtype)
 {
   for (int64_t i = 0; i < set_count(r); i++) {
     for (int64_t k = 0; k < r->per; k++) {
       char name[NAME_BYTES];
       name_of(r, i, k, name);
-      calx_module_param(r->base.m, name,
-                        cx_nn_uniform(shape_of(r, i, k, hidden, proj),
-                                      (double)hidden, dtype));
+      calx_module_param(
+          r->base.m, name,
+          cx_nn_uniform(shape_of(r, i, k), (double)r->hidden, dtype));
     }
   }
 }
@@ -202,8 +223,8 @@ static calx_module *make(const rnn_kind *k, calx_module *parent,
   static const calx_nn_rnn_options none = { .size = sizeof none };
   const calx_nn_rnn_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m = cx_nn_module_layer(parent, name, k->name, forward,
-                                      sizeof(rnn_layer), &state);
+  calx_module *m =
+      cx_nn_make(&k->layer, parent, name, sizeof(rnn_layer), &state);
   rnn_layer *r = state;
   if (r == NULL) return m;
   calx_status *status = check(k, input, hidden, o);
@@ -211,9 +232,10 @@ static calx_module *make(const rnn_kind *k, calx_module *parent,
     cx_nn_module_fail(m, status);
     return m;
   }
-  r->base.m = m;
   r->kind = k;
   r->input = input;
+  r->hidden = hidden;
+  r->proj = o->proj_size;
   r->per = (o->no_bias ? 2 : 4) + (o->proj_size != 0);
   r->op =
       (calx_rnn_options){ .size = sizeof r->op,
@@ -223,7 +245,7 @@ static calx_module *make(const rnn_kind *k, calx_module *parent,
                           .batch_first = o->batch_first,
                           .dropout = o->dropout };
   calx_scope *scope = calx_scope_begin();
-  register_all(r, hidden, o->proj_size, o->dtype);
+  register_all(r, o->dtype);
   cx_nn_module_fail(m, calx_scope_end(scope));
   return m;
 }
@@ -232,8 +254,10 @@ calx_module *calx_nn_rnn_with(calx_module *parent, const char *name,
                               int64_t input_size, int64_t hidden_size,
                               const calx_nn_rnn_options *o)
 {
-  static const rnn_kind with_tanh = { "RNN", "rnn", calx_rnn_tanh_with, 1 };
-  static const rnn_kind with_relu = { "RNN", "rnn", calx_rnn_relu_with, 1 };
+  static const rnn_kind with_tanh = { LAYER("RNN", "rnn"), calx_rnn_tanh_with,
+                                      1 };
+  static const rnn_kind with_relu = { LAYER("RNN", "rnn"), calx_rnn_relu_with,
+                                      1 };
   bool relu = o != NULL && o->size == sizeof *o && o->nonlinearity != NULL &&
               strcmp(o->nonlinearity, "relu") == 0;
   return make(relu ? &with_relu : &with_tanh, parent, name, input_size,
@@ -244,7 +268,7 @@ calx_module *calx_nn_lstm_with(calx_module *parent, const char *name,
                                int64_t input_size, int64_t hidden_size,
                                const calx_nn_rnn_options *o)
 {
-  static const rnn_kind lstm = { "LSTM", "lstm", calx_lstm_with, 4 };
+  static const rnn_kind lstm = { LAYER("LSTM", "lstm"), calx_lstm_with, 4 };
   return make(&lstm, parent, name, input_size, hidden_size, o);
 }
 
@@ -252,6 +276,6 @@ calx_module *calx_nn_gru_with(calx_module *parent, const char *name,
                               int64_t input_size, int64_t hidden_size,
                               const calx_nn_rnn_options *o)
 {
-  static const rnn_kind gru = { "GRU", "gru", calx_gru_with, 3 };
+  static const rnn_kind gru = { LAYER("GRU", "gru"), calx_gru_with, 3 };
   return make(&gru, parent, name, input_size, hidden_size, o);
 }

@@ -1,17 +1,14 @@
 // nn/rnn_cell: torch.nn.RNNCell, LSTMCell and GRUCell.
 #include <string.h>
 
-#include "base/dtype.h"
-#include "base/options.h"
-#include "lazy/lazy.h"
-#include "nn/init.h"
+#include "nn/layer.h"
 #include "nn/rnn.h"
 
 typedef calx_tensor *cell_fn(calx_tensor *, calx_tensor *, calx_tensor *,
                              calx_tensor *, const calx_rnn_cell_options *);
 
 typedef struct cell_kind {
-  const char *name, *call;
+  cx_nn_layer layer;
   cell_fn *fn;
   int64_t gates;
 } cell_kind;
@@ -19,7 +16,8 @@ typedef struct cell_kind {
 typedef struct cell {
   cx_nn_rnn base;
   const cell_kind *kind;
-  int64_t input;
+  int64_t input, hidden;
+  bool no_bias, relu;
 } cell;
 
 calx_status *cx_nn_check_nonlinearity(const char *call,
@@ -50,34 +48,48 @@ calx_tensor *cx_nn_rnn_cell_forward(void *self, calx_tensor *x)
   const calx_rnn_forward_options *call =
       c->base.call != NULL ? c->base.call : &none;
   calx_rnn_cell_options o = { .size = sizeof o,
-                              .b_ih = calx_module_find(m, "bias_ih"),
-                              .b_hh = calx_module_find(m, "bias_hh"),
+                              .b_ih = cx_nn_tensor(m, "bias_ih"),
+                              .b_hh = cx_nn_tensor(m, "bias_hh"),
                               .cx = call->cx,
                               .out_cx = call->out_cn };
-  calx_tensor *h = c->kind->fn(x, call->hx, calx_module_find(m, "weight_ih"),
-                               calx_module_find(m, "weight_hh"), &o);
+  calx_tensor *h = c->kind->fn(x, call->hx, cx_nn_tensor(m, "weight_ih"),
+                               cx_nn_tensor(m, "weight_hh"), &o);
   if (call->out_hn != NULL) *call->out_hn = h;
   return h;
 }
 
+static void repr(const void *state, cx_text *out)
+{
+  const cell *c = state;
+  cx_text_format(out, "%lld, %lld", (long long)c->input, (long long)c->hidden);
+  if (c->no_bias) cx_text_append(out, ", bias=False");
+  if (c->relu) cx_text_append(out, ", nonlinearity=relu");
+}
+
+#define LAYER(kind, call)                          \
+  {                                                \
+    kind, call, cx_nn_rnn_cell_forward, repr, NULL \
+  }
+
 static calx_status *check(const cell_kind *k, int64_t input, int64_t hidden,
                           const calx_nn_rnn_cell_options *o)
 {
-  CALX_TRY(cx_options_check(k->call, o->size, sizeof *o));
+  CALX_TRY(cx_options_check(k->layer.call, o->size, sizeof *o));
   if (input < 0 || hidden <= 0) {
     return cx_invalid(
         "%s: input_size %lld and hidden_size %lld: the first is not negative, "
         "the second positive",
-        k->call, (long long)input, (long long)hidden);
+        k->layer.call, (long long)input, (long long)hidden);
   }
   if (o->dtype != CALX_DTYPE_DEFAULT && !cx_dtype_is_float(o->dtype)) {
     return cx_invalid("%s: its type is to be %s, a floating one is wanted",
-                      k->call, calx_dtype_name(o->dtype));
+                      k->layer.call, calx_dtype_name(o->dtype));
   }
   if (o->nonlinearity != NULL && k->gates != 1) {
-    return cx_invalid("%s: nonlinearity is an option of RNNCell only", k->call);
+    return cx_invalid("%s: nonlinearity is an option of RNNCell only",
+                      k->layer.call);
   }
-  return cx_nn_check_nonlinearity(k->call, o->nonlinearity);
+  return cx_nn_check_nonlinearity(k->layer.call, o->nonlinearity);
 }
 
 static calx_module *make(const cell_kind *k, calx_module *parent,
@@ -87,8 +99,7 @@ static calx_module *make(const cell_kind *k, calx_module *parent,
   static const calx_nn_rnn_cell_options none = { .size = sizeof none };
   const calx_nn_rnn_cell_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m = cx_nn_module_layer(
-      parent, name, k->name, cx_nn_rnn_cell_forward, sizeof(cell), &state);
+  calx_module *m = cx_nn_make(&k->layer, parent, name, sizeof(cell), &state);
   cell *c = state;
   if (c == NULL) return m;
   calx_status *status = check(k, input, hidden, o);
@@ -96,7 +107,9 @@ static calx_module *make(const cell_kind *k, calx_module *parent,
     cx_nn_module_fail(m, status);
     return m;
   }
-  *c = (cell){ .base.m = m, .kind = k, .input = input };
+  *c = (cell){ .base.m = m, .kind = k, .input = input, .hidden = hidden };
+  c->no_bias = o->no_bias;
+  c->relu = k->fn == calx_rnn_relu_cell_with;
   int64_t rows = k->gates * hidden;
   double fan = (double)hidden;
   calx_scope *scope = calx_scope_begin();
@@ -118,9 +131,9 @@ calx_module *calx_nn_rnn_cell_with(calx_module *parent, const char *name,
                                    int64_t input_size, int64_t hidden_size,
                                    const calx_nn_rnn_cell_options *o)
 {
-  static const cell_kind with_tanh = { "RNNCell", "rnn_cell",
+  static const cell_kind with_tanh = { LAYER("RNNCell", "rnn_cell"),
                                        calx_rnn_tanh_cell_with, 1 };
-  static const cell_kind with_relu = { "RNNCell", "rnn_cell",
+  static const cell_kind with_relu = { LAYER("RNNCell", "rnn_cell"),
                                        calx_rnn_relu_cell_with, 1 };
   bool relu = o != NULL && o->size == sizeof *o && o->nonlinearity != NULL &&
               strcmp(o->nonlinearity, "relu") == 0;
@@ -132,8 +145,8 @@ calx_module *calx_nn_lstm_cell_with(calx_module *parent, const char *name,
                                     int64_t input_size, int64_t hidden_size,
                                     const calx_nn_rnn_cell_options *o)
 {
-  static const cell_kind lstm = { "LSTMCell", "lstm_cell", calx_lstm_cell_with,
-                                  4 };
+  static const cell_kind lstm = { LAYER("LSTMCell", "lstm_cell"),
+                                  calx_lstm_cell_with, 4 };
   return make(&lstm, parent, name, input_size, hidden_size, o);
 }
 
@@ -141,6 +154,7 @@ calx_module *calx_nn_gru_cell_with(calx_module *parent, const char *name,
                                    int64_t input_size, int64_t hidden_size,
                                    const calx_nn_rnn_cell_options *o)
 {
-  static const cell_kind gru = { "GRUCell", "gru_cell", calx_gru_cell_with, 3 };
+  static const cell_kind gru = { LAYER("GRUCell", "gru_cell"),
+                                 calx_gru_cell_with, 3 };
   return make(&gru, parent, name, input_size, hidden_size, o);
 }

@@ -63,7 +63,7 @@ def case(kind, states=True, batched=True, steps=T, batch=N, dtype=torch.float64,
     return {"kind": kind, "input": F, "hidden": H, "options": options,
             "state": layer.state_dict(), "in": {k: v.detach() for k, v in given.items()},
             "out": {k: v.detach() for k, v in outs.items()}, "factors": factors,
-            "grads": grads, "dtype": str(dtype)}
+            "grads": grads, "dtype": str(dtype), "repr": repr(layer)}
 
 
 def cases():

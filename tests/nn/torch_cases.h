@@ -80,11 +80,16 @@ static inline void case_check(const torch_case *c, const char *part,
   test_free(g);
 }
 
-// The state dict has PyTorch's names in PyTorch's order; then it is loaded.
+// It prints as PyTorch's, and the state dict has PyTorch's names in PyTorch's
+// order; then it is loaded.
 static inline void case_load(const torch_case *c)
 {
   const calx_value *want = calx_value_get(c->all, "state");
   calx_value *have;
+  char *text = calx_module_str(c->layer);
+  assert_string_equal(text,
+                      calx_value_as_string(calx_value_get(c->all, "repr")));
+  calx_string_free(text);
   CHECK_STATUS_OK(calx_module_state_dict(c->layer, &have));
   assert_int_equal(calx_value_count(have), calx_value_count(want));
   for (size_t i = 0; i < calx_value_count(want); i++) {
