@@ -35,9 +35,10 @@ void cx_profiler_analysis_execute(const cx_trace_program *p);
 
 // ---- profile.c: CALX_PROFILE, calx_profile_start() --------------------------
 
-// by_environment: by CALX_PROFILE, and not by a call of the program.
+// by_environment: CALX_PROFILE starts it, and not a call of the program.
 calx_status *cx_profiler_profile_start(const char *path, bool by_environment);
-// only_environment: a profile that a call began goes on.
+// only_environment: stops a profile that CALX_PROFILE started, and leaves one
+// that a call started.
 calx_status *cx_profiler_profile_stop(bool only_environment);
 void cx_profiler_profile_open(void);   // starts one if CALX_PROFILE is set
 void cx_profiler_profile_close(void);  // stops it

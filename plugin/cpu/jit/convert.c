@@ -14,7 +14,7 @@ cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
   return maths_of(&math, wide, lanes);
 }
 
-// Where code on floats of the shape of x goes.
+// The emitter of code on floats that has as many lanes as x.
 static cpu_jit_ir floats_like(cpu_jit_env *env, LLVMBuilderRef b,
                               LLVMValueRef x)
 {

@@ -30,7 +30,7 @@ LLVMValueRef cpu_jit_call(const cpu_jit_ctx *c, const char *name,
 
 // ---- convert.c ----
 
-// Where code on floats, or (wide) doubles, goes; lanes 0: scalars.
+// The emitter of code on floats, with wide on doubles; lanes 0: scalars.
 cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
                          unsigned lanes);
 // The bits of floats rounded to nearest even at bit `cut`, those below not
