@@ -11,6 +11,7 @@
 #include "calx/device.h"
 #include "calx/dist.h"
 #include "calx/dtype.h"
+#include "calx/export.h"
 #include "calx/init.h"
 #include "calx/io.h"
 #include "calx/layers.h"

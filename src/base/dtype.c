@@ -27,6 +27,13 @@ const char *calx_dtype_name(calx_dtype d)
   return cx_dtype_valid(d) ? facts[d].name : "?";
 }
 
+calx_dtype cx_dtype_of_name(const char *name)
+{
+  calx_dtype d = CALX_F64;
+  while (d != CALX_DTYPE_DEFAULT && strcmp(facts[d].name, name) != 0) d--;
+  return d;
+}
+
 size_t calx_dtype_size(calx_dtype d)
 {
   return cx_dtype_valid(d) ? facts[d].size : 0;

@@ -11,6 +11,8 @@ bool cx_dtype_is_float(calx_dtype d);
 bool cx_dtype_is_int(calx_dtype d);  // bool is none
 bool cx_dtype_is_unsigned(calx_dtype d);
 bool cx_dtype_valid(calx_dtype d);
+// The type that calx_dtype_name() calls so; DEFAULT: none.
+calx_dtype cx_dtype_of_name(const char *name);
 
 // PyTorch's promotion of two tensors' types (both with rank > 0, or both rank
 // 0).

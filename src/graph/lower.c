@@ -21,6 +21,12 @@ typedef struct lowering {
   const cx_graph_node *failed;  // the first whose emit did not succeed
 } lowering;
 
+// Whether the program has the argument that the slots are packed in.
+static bool takes_slots(const cx_graph_lowering *request)
+{
+  return request->order->n_slots != 0 && !request->constants;
+}
+
 // Elements [start, start + count) of a vector.
 static cx_hlo_value *part(lowering *l, cx_hlo_value *v, size_t start,
                           size_t count)
@@ -51,6 +57,11 @@ static cx_hlo_value *slot_value(lowering *l, const cx_graph_slot *s)
   bool wide = cx_graph_slot_is_wide(s);
   size_t at = wide ? l->next_wide++ : 2 * l->order->n_wide + l->next_narrow++;
   if (s->promotable && !l->request->promote) return NULL;
+  if (l->request->constants) {
+    return s->dtype == CALX_F32 || s->dtype == CALX_F64
+               ? cx_hlo_splat(l->b, rank0, s->value.number)
+               : cx_hlo_splat_int(l->b, rank0, s->value.integer);
+  }
   cx_hlo_value *v = part(l, wide ? l->wide : l->packed, at, 1);
   v = cx_hlo_reshape(l->b, v, NULL, 0);
   if (s->dtype == CALX_U64) return v;
@@ -113,8 +124,10 @@ static calx_status *lower_all(lowering *l, cx_hlo_module **out_module)
 {
   const cx_graph_order *o = l->order;
   calx_status *status = NULL;
-  if (o->n_slots != 0) l->packed = cx_hlo_param(l->b, o->n_params);
-  join_halves(l);
+  if (takes_slots(l->request)) {
+    l->packed = cx_hlo_param(l->b, o->n_params);
+    join_halves(l);
+  }
   for (size_t i = 0; i < o->n_nodes && status == NULL; i++) {
     status = lower_node(l, i);
   }
@@ -155,7 +168,7 @@ calx_status *cx_graph_lower(const cx_graph_lowering *request,
     int64_t words = (int64_t)o->n_slots;
     types[o->n_params] = (cx_hlo_type){ CX_HLO_UI32, 1, &words };
     status = cx_hlo_builder_new(request->name, "main", types,
-                                o->n_params + (o->n_slots != 0), &l.b);
+                                o->n_params + takes_slots(request), &l.b);
   }
   if (status == NULL && request->replicas != 0) {
     cx_hlo_module_attr_int(l.b, "mhlo.num_replicas", request->replicas);

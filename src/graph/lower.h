@@ -27,6 +27,7 @@ typedef struct cx_graph_lowering {
   const cx_graph_order *order;
   const char *name;  // of the module
   bool promote;      // promotable constants are slots in this program
+  bool constants;    // slots are constants; the program has no argument of them
   bool donate;       // write the aliases
   int replicas;      // of a program with collectives; 0: none
 } cx_graph_lowering;

@@ -161,6 +161,34 @@ void cx_lazy_sync_pending(void);
 // Computes t's value if it is pending. False: the scope holds the reason.
 bool cx_lazy_read(calx_tensor *t);
 
+// ---- programs without a graph: what is exported -----------------------------
+
+typedef struct cx_lazy_printed {
+  cx_text text;            // StableHLO, without call sites
+  cx_graph_value *params;  // computed values: the arguments; their nodes are
+                           // borrowed from those that the values came from
+  size_t n_params;
+  uint32_t flags;  // CX_GRAPH_NODE_… of all nodes
+} cx_lazy_printed;
+// The program of these values, which are on one device. Numbers that were given
+// to ops are constants in it. Nothing is run.
+calx_status *cx_lazy_print_values(calx_tensor *const *values, size_t n,
+                                  cx_lazy_printed *out) CALX_MUST_USE;
+void cx_lazy_printed_free(cx_lazy_printed *p);
+
+// Compiles a program for the devices of `device`'s client, or takes it from the
+// disk cache.
+calx_status *cx_lazy_compile_text(calx_device *device, const cx_text *text,
+                                  const cx_pjrt_signature *signature,
+                                  cx_pjrt_executable **out) CALX_MUST_USE;
+// Launches it on tensors of `device`, whose values are computed where they are
+// pending. out: n_out tensors of these shapes, in the current scope.
+calx_status *cx_lazy_execute(calx_device *device, cx_pjrt_executable *program,
+                             calx_tensor *const *in, size_t n_in,
+                             const cx_graph_shape *shapes, calx_tensor **out,
+                             size_t n_out) CALX_MUST_USE;
+cx_pjrt_client *cx_lazy_device_client(const calx_device *device);
+
 // ---- ranks ------------------------------------------------------------------
 
 // The global ordinal of the rank whose device it is. Where no ranks were

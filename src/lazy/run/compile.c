@@ -41,10 +41,11 @@ static calx_status *dump(const cx_text *text, cx_hash hash, long number)
 // ---- compiling --------------------------------------------------------------
 
 typedef struct compilation {
-  const cx_lazy_run *run;
-  cx_text text, bare;  // with and without locations
-  cx_arena arena;      // of the signature
-  cx_pjrt_signature signature;
+  calx_device *device;
+  const calx_site *site;
+  int replicas;                // 0: it runs on one device
+  const cx_text *text, *bare;  // with and without locations
+  const cx_pjrt_signature *signature;
   char *options;
   size_t options_size;
   bool loaded;  // from disk
@@ -57,13 +58,13 @@ static void wire_shape(const cx_graph_value *v, cx_pjrt_shape *out)
 }
 
 // What the plugin is given beside the text: the shapes, and what is donated.
-static calx_status *make_signature(compilation *c)
+static calx_status *make_signature(const cx_graph_order *o, cx_arena *arena,
+                                   cx_pjrt_signature *out)
 {
-  const cx_graph_order *o = c->run->order;
   const size_t n = o->n_params + (o->n_slots != 0);
   cx_pjrt_shape *shapes =
-      CX_ARENA_ARRAY(&c->arena, cx_pjrt_shape, n + o->n_roots + 1);
-  bool *donated = CX_ARENA_ARRAY(&c->arena, bool, n + 1);
+      CX_ARENA_ARRAY(arena, cx_pjrt_shape, n + o->n_roots + 1);
+  bool *donated = CX_ARENA_ARRAY(arena, bool, n + 1);
   if (shapes == NULL || donated == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < o->n_params; i++) {
     wire_shape(&o->params[i], &shapes[i]);
@@ -74,11 +75,11 @@ static calx_status *make_signature(compilation *c)
   for (size_t r = 0; r < o->n_roots; r++) {
     wire_shape(&o->roots[r], &shapes[n + r]);
   }
-  c->signature = (cx_pjrt_signature){ .params = shapes,
-                                      .donated = donated,
-                                      .n_params = n,
-                                      .results = shapes + n,
-                                      .n_results = o->n_roots };
+  *out = (cx_pjrt_signature){ .params = shapes,
+                              .donated = donated,
+                              .n_params = n,
+                              .results = shapes + n,
+                              .n_results = o->n_roots };
   return NULL;
 }
 
@@ -89,19 +90,20 @@ static int replicas_of(const cx_lazy_run *run)
   return together ? cx_world_size(cx_world_self()) : 0;
 }
 
-static calx_status *print_program(compilation *c, bool promote)
+static calx_status *print_program(const cx_lazy_run *run, bool promote,
+                                  cx_text *text, cx_text *bare)
 {
-  cx_graph_lowering l = { .order = c->run->order,
+  cx_graph_lowering l = { .order = run->order,
                           .name = "calx",
                           .promote = promote,
                           .donate = true,
-                          .replicas = replicas_of(c->run) };
+                          .replicas = replicas_of(run) };
   cx_hlo_module *module;
   CALX_TRY(cx_graph_lower(&l, &module));
-  const cx_hlo_print_options options = { .without_locations = &c->bare };
-  cx_hlo_print_with(module, &options, &c->text);
+  const cx_hlo_print_options options = { .without_locations = bare };
+  cx_hlo_print_with(module, &options, text);
   cx_hlo_module_free(module);
-  return cx_text_failed(&c->text) ? cx_out_of_memory() : NULL;
+  return cx_text_failed(text) ? cx_out_of_memory() : NULL;
 }
 
 // The access to the cache ends when the program is kept: until then another
@@ -110,15 +112,15 @@ static calx_status *load_or_compile(compilation *c, const cx_lazy_disk_key *key,
                                     const cx_pjrt_compile_options *options,
                                     cx_pjrt_executable **out)
 {
-  cx_pjrt_client *client = c->run->device->client;
+  cx_pjrt_client *client = c->device->client;
   calx_status *status = NULL;
   cx_lazy_disk_access access;
   cx_lazy_disk_begin(client, key, &access);
-  *out = cx_lazy_disk_load(&access, options, &c->signature);
+  *out = cx_lazy_disk_load(&access, options, c->signature);
   c->loaded = *out != NULL;
   if (!c->loaded) {
-    status = cx_pjrt_compile(client, c->text.data, c->text.size, options,
-                             &c->signature, out);
+    status = cx_pjrt_compile(client, c->text->data, c->text->size, options,
+                             c->signature, out);
     if (status == NULL) cx_lazy_disk_store(&access, *out);
   }
   cx_lazy_disk_end(&access);
@@ -127,9 +129,9 @@ static calx_status *load_or_compile(compilation *c, const cx_lazy_disk_key *key,
 
 static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
 {
-  cx_pjrt_client *client = c->run->device->client;
+  cx_pjrt_client *client = c->device->client;
   bool spread = cx_world_self()->processes > 1;
-  int replicas = replicas_of(c->run);
+  int replicas = c->replicas;
   // For the one device of each of several processes it is one program too.
   cx_pjrt_compile_options options = {
     .num_replicas = replicas,
@@ -137,42 +139,72 @@ static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
     .any_device =
         replicas == 0 && (spread || cx_pjrt_client_device_count(client) > 1)
   };
-  cx_hash hash = cx_hash_bytes(c->bare.data, c->bare.size, 0);
+  cx_hash hash = cx_hash_bytes(c->bare->data, c->bare->size, 0);
   options.launches = (uint32_t)hash.low | 1;
-  CALX_TRY(make_signature(c));
   CALX_TRY(
       cx_pjrt_options_encode(&options, client, &c->options, &c->options_size));
-  cx_lazy_disk_key key = { .text = c->bare.data,
-                           .size = c->bare.size,
+  cx_lazy_disk_key key = { .text = c->bare->data,
+                           .size = c->bare->size,
                            .options = c->options,
                            .options_size = c->options_size,
-                           .site = &c->run->site };
+                           .site = c->site };
   // Plugins of others may have all processes compile it in step.
   key.in_step = spread && replicas != 0 && !cx_pjrt_client_is_own(client);
-  CALX_TRY(dump(&c->text, hash, cx_lazy_program_count_add()));
+  CALX_TRY(dump(c->text, hash, cx_lazy_program_count_add()));
   return load_or_compile(c, &key, &options, out);
+}
+
+// Begun at `start`.
+static void count(const compilation *c, int64_t start)
+{
+  if (c->loaded) return;
+  cx_counter_add(&uncached_compile, 1);
+  cx_metric_add(&compile_time, (double)(cx_now_ns() - start));
 }
 
 calx_status *cx_lazy_compile(const cx_lazy_run *run, bool promote,
                              cx_pjrt_executable **out, bool *out_loaded)
 {
   *out = NULL;
-  compilation c = { .run = run };
+  cx_text text = { 0 }, bare = { 0 };
+  cx_arena arena = { 0 };
+  cx_pjrt_signature signature;
+  compilation c = { .device = run->device,
+                    .site = &run->site,
+                    .replicas = replicas_of(run),
+                    .text = &text,
+                    .bare = &bare,
+                    .signature = &signature };
   int64_t start = cx_now_ns();
   cx_lazy_trace_compile(run);
-  calx_status *status = print_program(&c, promote);
+  calx_status *status = print_program(run, promote, &text, &bare);
+  if (status == NULL) status = make_signature(run->order, &arena, &signature);
   if (status == NULL) status = compile_printed(&c, out);
-  cx_text_free(&c.text);
-  cx_text_free(&c.bare);
-  cx_arena_free(&c.arena);
+  cx_text_free(&text);
+  cx_text_free(&bare);
+  cx_arena_free(&arena);
   cx_free(c.options);
-  if (!c.loaded) {
-    cx_counter_add(&uncached_compile, 1);
-    cx_metric_add(&compile_time, (double)(cx_now_ns() - start));
-  }
+  count(&c, start);
   *out_loaded = c.loaded;
   cx_trace_ended(CX_SPAN_COMPILE, run->device->index, start,
                  (int64_t)run->order->n_nodes, &run->site);
   cx_lazy_trace_compiled(run, *out);
+  return status;
+}
+
+calx_status *cx_lazy_compile_text(calx_device *device, const cx_text *text,
+                                  const cx_pjrt_signature *signature,
+                                  cx_pjrt_executable **out)
+{
+  *out = NULL;
+  compilation c = { .device = device,
+                    .site = cx_site(),
+                    .text = text,
+                    .bare = text,
+                    .signature = signature };
+  int64_t start = cx_now_ns();
+  calx_status *status = compile_printed(&c, out);
+  cx_free(c.options);
+  count(&c, start);
   return status;
 }
