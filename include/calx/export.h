@@ -38,7 +38,8 @@ typedef struct CALX_OPTIONS calx_export_options {
  * Writes a model's forward to a folder, which is made. The sizes are those of
  * the inputs. Numbers that the forward gives to ops, and random numbers, are
  * constants of the program. Tensors that it uses and that the model does not
- * hold are saved with the weights. On several ranks the first one writes.
+ * hold are saved with the weights where they are computed; what is pending of
+ * them becomes a part of the program. On several ranks the first one writes.
  * @param inputs  examples, `count` of them; their values are not saved
  * @shape any
  * @errors INVALID_ARGUMENT no model, a NULL input, as many inputs as the

@@ -37,6 +37,7 @@ typedef struct exporting {
   char hash[33];
   json_t *arguments;
   calx_value *weights;
+  size_t n_captured;
   calx_status *status;  // of a visit
 } exporting;
 
@@ -121,6 +122,11 @@ static calx_status *record(exporting *x)
       return cx_invalid("export: output %zu is on another device", i);
     }
   }
+  return NULL;
+}
+
+static calx_status *check_unchanged(const exporting *x)
+{
   for (size_t i = 0; i < x->n_held; i++) {
     cx_graph_value now = cx_lazy_tensor_value(x->held[i].tensor);
     if (now.node == x->held[i].value.node) continue;
@@ -158,18 +164,12 @@ static bool same(cx_graph_value a, cx_graph_value b)
 }
 
 // A name that no tensor of the model has.
-static calx_status *capture(exporting *x, cx_graph_value value, char name[32],
-                            calx_tensor **out_tensor)
+static void name_captured(exporting *x, char name[32])
 {
-  calx_device *device = calx_tensor_device(x->out[0]);
-  *out_tensor = cx_lazy_tensor_of(value, device);
-  for (size_t n = calx_value_count(x->weights);; n++) {
-    snprintf(name, 32, "captured.%zu", n);
-    bool taken = calx_value_get(x->weights, name) != NULL;
-    for (size_t i = 0; i < x->n_held && !taken; i++) {
-      taken = strcmp(x->held[i].path, name) == 0;
-    }
-    if (!taken) return NULL;
+  bool taken = true;
+  while (taken) {
+    snprintf(name, 32, "captured.%zu", x->n_captured++);
+    taken = calx_module_find(x->model, name) != NULL;
   }
 }
 
@@ -190,8 +190,9 @@ static calx_status *add_argument(exporting *x, cx_graph_value value)
     tensor = x->held[i].tensor;
   }
   if (name == NULL) {
-    CALX_TRY(capture(x, value, captured, &tensor));
+    name_captured(x, captured);
     name = captured;
+    tensor = cx_lazy_tensor_of(value, calx_tensor_device(x->out[0]));
   }
   CALX_TRY(calx_value_set(x->weights, name, calx_value_tensor(tensor)));
   json_t *weight = json_pack("{s:s}", "weight", name);
@@ -297,6 +298,7 @@ static calx_status *export(exporting *x, calx_tensor *const *inputs)
   CALX_TRY(copy_inputs(x, inputs));
   CALX_TRY(record(x));
   CALX_TRY(print(x));
+  CALX_TRY(check_unchanged(x));
   CALX_TRY(bind_arguments(x));
   return cx_io_rank() == 0 ? write_files(x) : NULL;
 }

@@ -21,7 +21,8 @@ static calx_tensor *forward(void *self, calx_tensor *x)
 {
   (void)self;
   x = calx_relu(calx_forward(n.bn, calx_forward(n.conv, x)));
-  x = calx_forward(n.fc, calx_mul(calx_flatten(x), calx_scalar(0.5)));
+  x = calx_forward(n.fc,
+                   calx_mul(calx_flatten(x, .start_dim = 1), calx_scalar(0.5)));
   return n.mask != NULL ? calx_mul(x, n.mask) : x;
 }
 
@@ -98,7 +99,6 @@ static void test_same(void **state)
     x = batch();
     calx_tensor *y = calx_exported_forward(e, x);
     check_same(y, calx_forward(n.root, x));
-    assert_false(calx_tensor_requires_grad(y));
     if (i == 0) programs = calx_counter_value("UncachedCompile");
   }
   assert_int_equal(calx_counter_value("UncachedCompile"), programs);
@@ -122,6 +122,7 @@ static void test_several(void **state)
 {
   (void)state;
   n.mask = calx_retain(calx_rand(CALX_SHAPE(10)));
+  calx_sync(NULL);
   calx_tensor *in[3] = { batch(), calx_rand(CALX_SHAPE(3)), batch() }, *out[3];
   CHECK_STATUS_OK(
       calx_export(n.root, in, 3, folder(), .forward = both, .outputs = 3));
@@ -135,7 +136,7 @@ static void test_several(void **state)
   calx_value *weights;
   CHECK_STATUS_OK(calx_load(in_folder(2), &weights));
   assert_non_null(calx_value_get(weights, "conv.weight"));
-  assert_non_null(calx_value_get(weights, "captured.6"));
+  assert_non_null(calx_value_get(weights, "captured.0"));
   assert_null(calx_value_get(weights, "bn.num_batches_tracked"));
   calx_value_free(weights);
   calx_release(n.mask);
@@ -185,7 +186,7 @@ static void test_export_errors(void **state)
   calx_module_train(n.root, false);
   x = calx_rand(CALX_SHAPE(2, 3, 8, 8));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_export(n.root, &x, 1, folder()),
-               "conv2d");
+               "layer 'conv'");
   struct stat info;
   assert_int_not_equal(stat(folder(), &info), 0);
 }
@@ -268,7 +269,7 @@ static void test_damaged(void **state)
   check_changed(0, "conv.weight", "../conv", CALX_DATA_LOSS,
                 "none of the program's");
   check_changed(0, "\"f32\"", "\"f31\"", CALX_DATA_LOSS, "type is unknown");
-  check_changed(0, "8", "-8", CALX_DATA_LOSS, "a size is no number");
+  check_changed(0, " 8,", " -8,", CALX_DATA_LOSS, "a size is no number");
   check_changed(1, "stablehlo.add", "stablehlo.sub", CALX_DATA_LOSS,
                 "its program is not the manifest's");
   // Of another export: the manifest and the program say so, the weights too.
