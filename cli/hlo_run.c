@@ -1,5 +1,6 @@
 // cli/hlo_run: runs StableHLO programs on a plugin, one or many.
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "args.h"
 #include "batch.h"
@@ -7,11 +8,12 @@
 #include "run.h"
 
 static const char help[] =
-    "usage: calx hlo run FILE [OPTION...]\n"
+    "usage: calx hlo run FILE|FOLDER [OPTION...]\n"
     "       calx hlo run --batch [--isolate] [--timeout SECONDS] [OPTION...]\n"
     "\n"
     "Compiles a StableHLO program (text; FILE, or - for standard input) on a\n"
-    "PJRT plugin and runs its entry: main, or the only function.\n"
+    "PJRT plugin and runs its entry: main, or the only function. A FOLDER is\n"
+    "what calx_export() wrote; its weights are not among the inputs.\n"
     "\n"
     "  --input FILE        one for each argument, in order; {r} in the name is\n"
     "                      the replica's number\n"
@@ -44,6 +46,12 @@ typedef struct batch_request {
   const char *output;
 } batch_request;
 
+static bool is_folder(const char *path)
+{
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 static int check(const batch_request *r, const char *name)
 {
   if (r->is_batch) {
@@ -58,6 +66,9 @@ static int check(const batch_request *r, const char *name)
     return CX_CLI_GO_ON;
   }
   if (r->words.n == 0) return cx_cli_usage(name, "FILE is missing");
+  if (is_folder(r->words.items[0]) && r->batch.runner.replicas > 1) {
+    return cx_cli_usage(name, "--replicas is not for a folder");
+  }
   if (r->batch.isolate || r->batch.time_out > 0) {
     return cx_cli_usage(name, "--isolate and --timeout need --batch");
   }
@@ -72,7 +83,13 @@ static int run_one(batch_request *r)
                      .folder = r->output };
   cx_cli_runner *runner = &r->batch.runner;
   int code = CX_CLI_FAILED;
-  calx_status *status = cx_cli_runner_open(runner);
+  calx_status *status = NULL;
+  if (is_folder(job.program)) {
+    code = cx_cli_run_exported(runner->plugin, &job, &status);
+    cx_cli_complain(status);
+    return cx_cli_end(code);
+  }
+  status = cx_cli_runner_open(runner);
   if (status == NULL) code = cx_cli_run(runner, &job, &status);
   cx_cli_runner_close(runner);
   cx_cli_complain(status);

@@ -4,14 +4,7 @@
 #define CX_CLI_PROGRAM_H
 
 #include "calx/status.h"
-#include "hlo/types.h"
-#include "pjrt/pjrt.h"
-
-typedef struct cx_cli_value {
-  cx_hlo_elem elem;
-  cx_pjrt_shape shape;
-  size_t bytes;  // of its file
-} cx_cli_value;
+#include "value.h"
 
 typedef struct cx_cli_program {
   char *text;  // with an entry that is called main, as XLA wants it

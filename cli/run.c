@@ -3,17 +3,12 @@
 #include "run.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "args.h"
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/status.h"
-#include "element.h"
-#include "hlo/number.h"
 #include "program.h"
-
-#define MOST_PRINTED 16
+#include "value.h"
 
 calx_status *cx_cli_runner_open(cx_cli_runner *r)
 {
@@ -81,43 +76,15 @@ static char *name_input(const char *name, size_t replica)
   return cx_text_take(&out);
 }
 
-static calx_status *wrong_size(size_t i, const cx_cli_value *value,
-                               const char *path, long long found)
-{
-  cx_hlo_type type = { value->elem, value->shape.rank, value->shape.dims };
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "argument %zu is %s and wants %zu bytes, '%s' has %lld", i,
-                  cx_hlo_shape(&type).s, value->bytes, path, found);
-}
-
-// What is no regular file has no size yet.
-static calx_status *check_input(size_t i, const cx_cli_value *value,
-                                const char *path)
-{
-  struct stat info;
-  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
-      info.st_size == (long long)value->bytes) {
-    return NULL;
-  }
-  return wrong_size(i, value, path, info.st_size);
-}
-
 static calx_status *upload_input(const program_run *r, size_t replica, size_t i,
                                  const char *path)
 {
   const cx_cli_value *value = &r->program.params[i];
   char *data = NULL;
-  size_t size = 0;
-  CALX_TRY(cx_file_read(path, value->bytes + 1, &data, &size));
-  calx_status *status = NULL;
-  if (size != value->bytes) {
-    status = wrong_size(i, value, path, (long long)size);
-  } else {
-    cx_cli_element_extend(value->elem, data, size);
-    status = cx_pjrt_buffer_from_host(
-        r->client, replica, &value->shape, data, CX_PJRT_COPY, NULL, NULL,
-        &r->args[replica * r->program.n_params + i]);
-  }
+  CALX_TRY(cx_cli_value_read(value, i, path, &data));
+  calx_status *status = cx_pjrt_buffer_from_host(
+      r->client, replica, &value->shape, data, CX_PJRT_COPY, NULL, NULL,
+      &r->args[replica * r->program.n_params + i]);
   cx_free(data);
   return status;
 }
@@ -135,8 +102,9 @@ static calx_status *each_input(const program_run *r, bool upload)
     size_t replica = k / n, i = k % n;
     char *path = name_input(r->job->inputs[i], replica);
     if (path == NULL) return cx_out_of_memory();
-    calx_status *status = upload ? upload_input(r, replica, i, path)
-                                 : check_input(i, &r->program.params[i], path);
+    calx_status *status =
+        upload ? upload_input(r, replica, i, path)
+               : cx_cli_value_check(&r->program.params[i], i, path);
     cx_free(path);
     if (status != NULL) return status;
   }
@@ -180,42 +148,11 @@ static calx_status *execute(program_run *r)
 
 // ---- results ----
 
-static void print_result(const program_run *r, size_t replica, size_t i,
-                         const char *data)
+// "r2" where it is the third of several replicas; else "".
+static void name_replica(const program_run *r, size_t replica, char out[32])
 {
-  const cx_cli_value *value = &r->program.results[i];
-  cx_hlo_type type = { value->elem, value->shape.rank, value->shape.dims };
-  size_t element = cx_hlo_elem_bytes(value->elem);
-  size_t n = value->bytes / element;
-  cx_text line = { 0 };
-  if (r->n_replicas > 1) cx_text_format(&line, "r%zu/", replica);
-  cx_text_format(&line, "%zu: %s ", i, cx_hlo_shape(&type).s);
-  for (size_t k = 0; k < n && k < MOST_PRINTED; k++) {
-    cx_text_append(&line, k > 0 ? ", " : "");
-    cx_hlo_print_element(&line, value->elem, data + k * element);
-  }
-  if (n > MOST_PRINTED) cx_text_append(&line, ", ...");
-  puts(cx_text_str(&line));
-  cx_text_free(&line);
-}
-
-static calx_status *write_result(const program_run *r, size_t replica, size_t i,
-                                 const char *data)
-{
-  const char *folder = r->job->folder;
-  cx_text path = { 0 };
-  cx_text_append(&path, folder);
-  if (r->n_replicas > 1) cx_text_format(&path, "/r%zu", replica);
-  calx_status *status = NULL;
-  if (cx_text_failed(&path)) status = cx_out_of_memory();
-  if (status == NULL && i == 0) status = cx_folder_make(path.data, 0777);
-  cx_text_format(&path, "/%zu.bin", i);
-  if (status == NULL && cx_text_failed(&path)) status = cx_out_of_memory();
-  if (status == NULL) {
-    status = cx_file_write(path.data, data, r->program.results[i].bytes);
-  }
-  cx_text_free(&path);
-  return status;
+  out[0] = '\0';
+  if (r->n_replicas > 1) snprintf(out, 32, "r%zu", replica);
 }
 
 static calx_status *give_result(const program_run *r, size_t replica, size_t i)
@@ -233,12 +170,9 @@ static calx_status *give_result(const program_run *r, size_t replica, size_t i)
   if (data == NULL) return cx_out_of_memory();
   calx_status *status = cx_pjrt_buffer_to_host(b, data, size);
   if (status == NULL) {
-    cx_cli_element_extend(value->elem, data, size);
-    if (r->job->folder == NULL) {
-      print_result(r, replica, i, data);
-    } else {
-      status = write_result(r, replica, i, data);
-    }
+    char name[32];
+    name_replica(r, replica, name);
+    status = cx_cli_value_give(value, i, name, r->job->folder, data);
   }
   cx_free(data);
   return status;

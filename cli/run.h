@@ -27,5 +27,9 @@ typedef struct cx_cli_job {
 // CX_CLI_OK, or CX_CLI_INVALID, _REFUSED or _FAILED with the reason.
 int cx_cli_run(cx_cli_runner *r, const cx_cli_job *job,
                calx_status **out_status);
+// The same of a folder of calx_export(), on the library's first device.
+// plugin: NULL: the environment's choice.
+int cx_cli_run_exported(const char *plugin, const cx_cli_job *job,
+                        calx_status **out_status);
 
 #endif

@@ -2,6 +2,7 @@
 #include "calx/export.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "calx/debug.h"
 #include "calx/io.h"
@@ -222,6 +223,47 @@ static void test_run_errors(void **state)
   calx_exported_free(NULL);
 }
 
+// ---- calx hlo run FOLDER ----------------------------------------------------
+
+// The exit status of "calx hlo run FOLDER ARGUMENTS".
+static int run_program(const char *arguments)
+{
+  char command[1024];
+  snprintf(command, sizeof command, "'%s' hlo run '%s' %s", CX_CALX, folder(),
+           arguments);
+  return WEXITSTATUS(system(command));
+}
+
+static void test_program(void **state)
+{
+  (void)state;
+  calx_tensor *x = batch();
+  float in[128], wanted[20], *out;
+  char arguments[512];
+  size_t size;
+  CHECK_STATUS_OK(calx_export(n.root, &x, 1, folder()));
+  CHECK_STATUS_OK(calx_tensor_read(x, in, sizeof in));
+  CHECK_STATUS_OK(
+      calx_tensor_read(calx_forward(n.root, x), wanted, sizeof wanted));
+  write_file(file_in_folder("x.bin"), in, sizeof in);
+  snprintf(arguments, sizeof arguments, "--input '%s' --output '%s'",
+           file_in_folder("x.bin"), file_in_folder("out"));
+  assert_int_equal(run_program(arguments), 0);
+  CHECK_STATUS_OK(
+      cx_file_read(file_in_folder("out/0.bin"), 0, (char **)&out, &size));
+  assert_int_equal(size, sizeof wanted);
+  for (int i = 0; i < 20; i++) CHECK_CLOSE(out[i], wanted[i], 1e-6);
+  cx_free(out);
+  remove(file_in_folder("out/0.bin"));
+  remove(file_in_folder("out"));
+  // One input too few; an option that is not for a folder; no export.
+  assert_int_equal(run_program("2>/dev/null"), 5);
+  assert_int_equal(run_program("--replicas 2 2>/dev/null"), 2);
+  write_file(in_folder(1), "", 0);
+  assert_int_equal(run_program("--input /dev/null 2>/dev/null"), 3);
+  remove(file_in_folder("x.bin"));
+}
+
 // ---- files from outside -----------------------------------------------------
 
 static void check_refused(calx_code code, const char *what)
@@ -293,6 +335,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(test_several, begin, end),
     cmocka_unit_test_setup_teardown(test_export_errors, begin, end),
     cmocka_unit_test_setup_teardown(test_run_errors, begin, end),
+    cmocka_unit_test_setup_teardown(test_program, begin, end),
     cmocka_unit_test_setup_teardown(test_damaged, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, files_end);
