@@ -86,7 +86,7 @@ int cx_cli_run_exported(const char *plugin, const cx_cli_job *job,
   if (plugin != NULL) setenv("CALX_PLUGIN", plugin, 1);
   exported_run r = { .job = job };
   calx_scope *scope = calx_scope_begin();
-  *out_status = calx_exported_load(job->program, &r.exported);
+  *out_status = calx_exported_load_with(job->program, NULL, &r.exported);
   int code = calx_status_code(*out_status) == CALX_DATA_LOSS ? CX_CLI_INVALID
                                                              : CX_CLI_FAILED;
   if (*out_status == NULL) *out_status = run(&r);

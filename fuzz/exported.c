@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   check_status(cx_file_write(manifest, data, size));
   calx_exported *e;
   long blocks = cx_alloc_live();
-  calx_status *status = calx_exported_load(folder, &e);
+  calx_status *status = calx_exported_load_with(folder, NULL, &e);
   if (status == NULL) {
     use(e);
     calx_exported_free(e);

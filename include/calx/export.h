@@ -55,17 +55,25 @@ CALX_API calx_status *calx_export_with(
 /** An exported model, compiled for a device. */
 typedef struct calx_exported calx_exported;
 
+/** Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_exported_load_options {
+  CALX_NAMED size_t size;
+  /* a file of calx_compile_ahead() for this plugin, which is believed: it holds
+   * machine code; NULL: the program is compiled */
+  CALX_NAMED const char *executable;
+} calx_exported_load_options;
 /**
  * Reads a folder that calx_export() wrote, copies the weights to the current
  * device and compiles the program, or takes it from the disk cache. Nothing in
- * the files is trusted.
+ * the folder is trusted.
  * @return NULL, and *out_exported, which the caller frees
  * @errors NOT_FOUND, PERMISSION_DENIED a file  DATA_LOSS one is damaged, or the
  *         files do not belong together; those of the plugin's compiler
  * @source torch_xla.stablehlo.StableHLOGraphModule.load
  */
-CALX_API calx_status *calx_exported_load(
-    const char *folder, calx_exported **out_exported) CALX_MUST_USE;
+CALX_API calx_status *calx_exported_load_with(
+    const char *folder, const calx_exported_load_options *options,
+    calx_exported **out_exported) CALX_MUST_USE;
 /** NULL is accepted. */
 CALX_API void calx_exported_free(calx_exported *exported);
 
@@ -101,6 +109,24 @@ CALX_API void calx_exported_run(calx_exported *exported,
 CALX_API calx_tensor *calx_exported_forward(calx_exported *exported,
                                             calx_tensor *input);
 
+/** Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_compile_ahead_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED const char *plugin; /* a name or a path; NULL: "tpu" */
+  /* "cuda": the card's description, XLA's GpuTargetConfigProto as text */
+  CALX_NAMED const char *target_config;
+} calx_compile_ahead_options;
+/**
+ * Compiles an exported program for devices that are not here, and writes the
+ * executable for calx_exported_load(.executable) there.
+ * @param topology  "v5e:2x2"; of CUDA "1x1x1"; of calx's own engine "calx_cpu"
+ * @errors NOT_FOUND the folder, the plugin or the topology; DATA_LOSS as
+ *         calx_exported_load(); those of the plugin's compiler and of writing
+ */
+CALX_API calx_status *calx_compile_ahead_with(
+    const char *folder, const char *topology, const char *path,
+    const calx_compile_ahead_options *options) CALX_MUST_USE;
+
 #ifdef __cplusplus
 }
 #else
@@ -108,14 +134,24 @@ CALX_API calx_tensor *calx_exported_forward(calx_exported *exported,
 #define CALX_EXPORT_SITE_
 #else
 #define CALX_EXPORT_SITE_ calx_at_(CALX_HERE),
-#define calx_exported_load(folder, out_exported) \
-  (calx_at_(CALX_HERE), calx_exported_load(folder, out_exported))
 #define calx_exported_run(exported, ...) \
   (calx_at_(CALX_HERE), calx_exported_run(exported, __VA_ARGS__))
 #define calx_exported_forward(exported, input) \
   (calx_at_(CALX_HERE),                        \
    calx_exported_forward(exported, calx_here_(input, CALX_HERE)))
 #endif
+#define CALX_EXPORTED_LOAD_(folder, out, ...) \
+  (CALX_EXPORT_SITE_ calx_exported_load_with( \
+      folder, &(calx_exported_load_options){ __VA_ARGS__ }, out))
+#define calx_exported_load(folder, ...)    \
+  CALX_EXPORTED_LOAD_(folder, __VA_ARGS__, \
+                      .size = sizeof(calx_exported_load_options))
+#define CALX_COMPILE_AHEAD_(folder, topology, path, ...) \
+  (CALX_EXPORT_SITE_ calx_compile_ahead_with(            \
+      folder, topology, path, &(calx_compile_ahead_options){ __VA_ARGS__ }))
+#define calx_compile_ahead(folder, topology, ...)    \
+  CALX_COMPILE_AHEAD_(folder, topology, __VA_ARGS__, \
+                      .size = sizeof(calx_compile_ahead_options))
 #define CALX_EXPORT_(model, inputs, count, folder, ...)             \
   (CALX_EXPORT_SITE_ calx_export_with(model, inputs, count, folder, \
                                       &(calx_export_options){ __VA_ARGS__ }))

@@ -223,6 +223,46 @@ static void test_run_errors(void **state)
   calx_exported_free(NULL);
 }
 
+// ---- compiled ahead ---------------------------------------------------------
+
+// For this machine by the engine's own compiler, loaded without compiling.
+static void test_ahead(void **state)
+{
+  (void)state;
+  calx_tensor *x = batch();
+  const char *path = file_in_folder("program.bin");
+  CHECK_STATUS_OK(calx_export(n.root, &x, 1, folder()));
+  CHECK_STATUS_OK(
+      calx_compile_ahead(folder(), "calx_cpu", path, .plugin = "calx"));
+  calx_exported *e;
+  if (strcmp(getenv("CALX_PLUGIN"), "calx") == 0) {
+    int64_t programs = calx_counter_value("UncachedCompile");
+    CHECK_STATUS_OK(calx_exported_load(folder(), &e, .executable = path));
+    assert_int_equal(calx_counter_value("UncachedCompile"), programs);
+    check_same(calx_exported_forward(e, x), calx_forward(n.root, x));
+    calx_exported_free(e);
+  }
+  CHECK_STATUS(CALX_NOT_FOUND,
+               calx_compile_ahead(folder(), "v9", path, .plugin = "calx"),
+               "no topology is called 'v9'");
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_compile_ahead(NULL, "cpu", path),
+               "compile_ahead: there is no folder");
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_compile_ahead(folder(), NULL, path),
+               "there is no topology");
+  CHECK_STATUS(
+      CALX_NOT_FOUND,
+      calx_compile_ahead("/nowhere", "calx_cpu", path, .plugin = "calx"),
+      "/nowhere/manifest.json");
+  CHECK_STATUS(CALX_NOT_FOUND,
+               calx_exported_load(folder(), &e, .executable = "/nowhere"),
+               "/nowhere");
+  write_file(path, "damaged", 7);
+  calx_status *status = calx_exported_load(folder(), &e, .executable = path);
+  assert_non_null(status);
+  assert_non_null(strstr(calx_status_message(status), path));
+  calx_status_free(status);
+}
+
 // ---- calx hlo run FOLDER ----------------------------------------------------
 
 // The exit status of "calx hlo run FOLDER ARGUMENTS".
@@ -335,6 +375,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(test_several, begin, end),
     cmocka_unit_test_setup_teardown(test_export_errors, begin, end),
     cmocka_unit_test_setup_teardown(test_run_errors, begin, end),
+    cmocka_unit_test_setup_teardown(test_ahead, begin, end),
     cmocka_unit_test_setup_teardown(test_program, begin, end),
     cmocka_unit_test_setup_teardown(test_damaged, begin, end),
   };
