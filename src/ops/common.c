@@ -261,8 +261,8 @@ bool cx_ops_floating(const char *op, calx_tensor **in, uint32_t n,
   return true;
 }
 
-bool cx_ops_check_indices(const char *op, calx_tensor *index, int64_t n,
-                          int64_t ignore)
+bool cx_ops_check_indices(const char *op, bool classes, calx_tensor *index,
+                          int64_t n, int64_t ignore)
 {
   if (!cx_lazy_debug_on(CX_LAZY_DEBUG_INDICES)) return true;
   const cx_graph_shape *s = cx_lazy_tensor_shape(index);
@@ -276,10 +276,11 @@ bool cx_ops_check_indices(const char *op, calx_tensor *index, int64_t n,
     int64_t k = cx_load_int(s->dtype, data + (size_t)i * size);
     if (k == ignore || (k >= 0 && k < n)) continue;
     status = cx_error(CALX_OUT_OF_RANGE,
-                      "%s: element %lld of the index %s is %lld; 0 to %lld are "
-                      "possible",
-                      op, (long long)i, cx_graph_shape_str(s), (long long)k,
-                      (long long)n - 1);
+                      "%s: element %lld of %s is %s %lld, the %lld %s are 0 to "
+                      "%lld",
+                      op, (long long)i, cx_graph_shape_str(s),
+                      classes ? "class" : "index", (long long)k, (long long)n,
+                      classes ? "classes" : "indices", (long long)n - 1);
   }
   cx_free(data);
   bool good = status == NULL;

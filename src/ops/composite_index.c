@@ -35,7 +35,7 @@ static bool take_index(const char *op, const calx_tensor *x, int64_t dim,
         op, cx_graph_shape_str(i));
     return false;
   }
-  if (!cx_ops_check_indices(op, *index, s->dims[*out_dim], INT64_MIN)) {
+  if (!cx_ops_check_indices(op, false, *index, s->dims[*out_dim], INT64_MIN)) {
     *out = cx_lazy_tensor_poison(cx_status_copy(calx_scope_error()));
     return false;
   }

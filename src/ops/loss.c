@@ -127,7 +127,7 @@ static bool locate(classes *c, calx_tensor **out)
         cx_graph_shape_str(cx_lazy_tensor_shape(c->x)));
     return false;
   }
-  if (!cx_ops_check_indices(c->op, c->target, c->n, c->ignore)) {
+  if (!cx_ops_check_indices(c->op, true, c->target, c->n, c->ignore)) {
     *out = cx_lazy_tensor_poison(cx_status_copy(calx_scope_error()));
     return false;
   }

@@ -79,10 +79,11 @@ calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
 // Converts the operands to PyTorch's common type, which it returns.
 calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n);
 
-// With CALX_DEBUG=indices reads the indices: true where each is `ignore` or in
-// [0, n), else the scope has the error. True without it.
-bool cx_ops_check_indices(const char *op, calx_tensor *index, int64_t n,
-                          int64_t ignore);
+// With CALX_DEBUG=indices reads the indices, which are those of classes or of
+// elements: true where each is `ignore` or in [0, n), else the scope has the
+// error. True without it.
+bool cx_ops_check_indices(const char *op, bool classes, calx_tensor *index,
+                          int64_t n, int64_t ignore);
 // Whether a tensor can have this shape and these options. False: the public
 // function returns *out.
 bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,

@@ -12,27 +12,38 @@ typedef struct tally {
   int ran, passed, skipped;
 } tally;
 
-// What every engine misses: the tensor, and a bound on the error measured.
+// What is missed: the tensor, and a bound on the error measured.
 typedef struct known {
   const char *tensor;
   double bound;
+  bool xla;  // by XLA's plugins alone
 } known;
 
 static const known misses[] = {
   // The gradient of a grouped convolution's input; allowed 3.3e-5, measured
   // 5.9e-5 on both builds of XLA and on calx's engine alike. The result and the
   // other gradients are within what is allowed.
-  { "c0430/d0", 1e-4 },
+  { "c0430/d0", 1e-4, false },
+  // gelu far from 0 is a product with erfc, of which XLA's loses digits;
+  // allowed 5e-5, measured 5.31e-5, with calx's engine less than allowed.
+  { "c0040/out0", 6e-5, true },
 };
 
 // Of the recording: the cases that ran when this was written. Fewer means that
 // an op was lost; a new elementwise op brings its cases by itself.
-enum { CASES_RUN_AT_LEAST = 353 };
+enum { CASES_RUN_AT_LEAST = 584 };
+
+static bool is_own_engine(void)
+{
+  const char *plugin = getenv("CALX_PLUGIN");
+  return plugin == NULL || strcmp(plugin, "calx") == 0;
+}
 
 static double allowed(const char *tensor, double torch_error)
 {
   double bound = fmax(1e-5, 8 * torch_error);
   for (size_t i = 0; i < sizeof misses / sizeof *misses; i++) {
+    if (misses[i].xla && is_own_engine()) continue;
     if (strcmp(misses[i].tensor, tensor) == 0) {
       bound = fmax(bound, misses[i].bound);
     }
