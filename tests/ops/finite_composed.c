@@ -1,0 +1,177 @@
+// The ops that are composed of others: a row each, with what it is called with.
+#include "finite.h"
+
+// ---- indices ----------------------------------------------------------------
+
+static calx_tensor *rows(void)
+{
+  static const int64_t i[2] = { 2, 0 };
+  return calx_tensor_from(i, CALX_I64, CALX_SHAPE(2));
+}
+
+static calx_tensor *places(void)
+{
+  static const int64_t i[8] = { 0, 2, 1, 1, 0, 0, 2, 1 };
+  return calx_tensor_from(i, CALX_I64, CALX_SHAPE(2, 4));
+}
+
+// No place twice.
+static calx_tensor *distinct(void)
+{
+  static const int64_t i[8] = { 0, 2, 1, 1, 1, 0, 2, 0 };
+  return calx_tensor_from(i, CALX_I64, CALX_SHAPE(2, 4));
+}
+
+static calx_tensor *parts(calx_tensor *x)
+{
+  calx_tensor *out[2], *row[3];
+  calx_split(x, CALX_DIMS(1, 3), 1, out);
+  calx_unbind(out[1], 0, row);
+  return calx_add(calx_mul(out[0], row[1]), row[2]);
+}
+
+// ---- the ops ----------------------------------------------------------------
+
+// clang-format off
+// name, expression of x and in[], range of the inputs, flat as in a subject,
+// the inputs' sizes
+#define COMPOSED(ROW) \
+  ROW(silu, (calx_silu(x)), -2, 2, false, { 3, 4 }) \
+  ROW(selu, (calx_selu(x)), -2, 2, false, { 3, 4 }) \
+  ROW(hardswish, (calx_hardswish(x)), -2, 2, false, { 3, 4 }) \
+  ROW(mish, (calx_mish(x)), -2, 2, false, { 3, 4 }) \
+  ROW(logsigmoid, (calx_logsigmoid(x)), -2, 2, false, { 3, 4 }) \
+  ROW(softsign, (calx_softsign(x)), -2, 2, false, { 3, 4 }) \
+  ROW(tanhshrink, (calx_tanhshrink(x)), -2, 2, false, { 3, 4 }) \
+  ROW(relu6, (calx_relu6(x)), 0.1, 8, true, { 3, 4 }) \
+  ROW(hardsigmoid, (calx_hardsigmoid(x)), -4, 4, true, { 3, 4 }) \
+  ROW(gelu, (calx_gelu(x)), -2, 2, false, { 3, 4 }) \
+  ROW(gelu_tanh, (calx_gelu(x, .approximate = CALX_GELU_TANH)), -2, 2, false, { 3, 4 }) \
+  ROW(elu, (calx_elu(x, .alpha = 1.5)), -2, 2, false, { 3, 4 }) \
+  ROW(celu, (calx_celu(x, .alpha = 1.5)), -2, 2, false, { 3, 4 }) \
+  ROW(leaky_relu, (calx_leaky_relu(x, .negative_slope = 0.2)), -2, 2, true, { 3, 4 }) \
+  ROW(hardtanh, (calx_hardtanh(x)), -2, 2, true, { 3, 4 }) \
+  ROW(softplus, (calx_softplus(x, .beta = 1.3, .threshold = 1.5)), -2, 2, false, { 3, 4 }) \
+  ROW(hardshrink, (calx_hardshrink(x)), -2, 2, true, { 3, 4 }) \
+  ROW(softshrink, (calx_softshrink(x)), -2, 2, true, { 3, 4 }) \
+  ROW(threshold, (calx_threshold(x, 0.1, 20)), -2, 2, true, { 3, 4 }) \
+  ROW(prelu, (calx_prelu(x, in[1])), -2, 2, false, { 3, 4 }, { 4 }) \
+  ROW(glu, (calx_glu(x, 1)), -2, 2, false, { 3, 4 }) \
+  ROW(softmin, (calx_softmin(x, 1)), -2, 2, false, { 3, 4 }) \
+  ROW(clamp, (calx_square(calx_clamp(x, -0.5, 0.7))), -2, 2, false, { 3, 4 }) \
+  ROW(nan_to_num, (calx_square(calx_nan_to_num(x))), -2, 2, false, { 3, 4 }) \
+  ROW(masked_fill, (calx_square(calx_masked_fill(x, calx_gt(x, 0), 3))), -2, 2, false, { 3, 4 }) \
+  ROW(lerp, (calx_square(calx_lerp(x, in[1], in[2]))), -1, 1, false, { 3, 4 }, { 3, 4 }, { 4 }) \
+  ROW(addcmul, (calx_square(calx_addcmul(x, in[1], in[2], .value = 0.7))), -1, 1, false, { 3, 4 }, { 3, 4 }, { 4 }) \
+  ROW(addcdiv, (calx_square(calx_addcdiv(x, in[1], in[2], .value = 0.7))), 0.5, 2, false, { 3, 4 }, { 3, 4 }, { 4 }) \
+  ROW(xlogy, (calx_xlogy(x, in[1])), 0.5, 2, false, { 3, 4 }, { 3, 4 }) \
+  ROW(hypot, (calx_hypot(x, in[1])), 0.5, 2, false, { 3, 4 }, { 3, 4 }) \
+  ROW(copysign, (calx_square(calx_copysign(x, -1))), -1, 1, false, { 3, 4 }) \
+  ROW(sinc, (calx_sinc(x)), 0.2, 2, false, { 3, 4 }) \
+  ROW(logit, (calx_logit(x)), 0.2, 0.8, false, { 3, 4 }) \
+  ROW(rad2deg, (calx_square(calx_rad2deg(x))), -0.1, 0.1, false, { 3, 4 }) \
+  ROW(pad, (calx_square(calx_pad(x, CALX_DIMS(1, 2, -1, 1), .value = 0.5))), -1, 1, false, { 3, 4 }) \
+  ROW(pad_reflect, (calx_square(calx_pad(x, CALX_DIMS(1, 2), .mode = CALX_PAD_REFLECT))), -1, 1, false, { 3, 4 }) \
+  ROW(pad_replicate, (calx_square(calx_pad(x, CALX_DIMS(1, 2), .mode = CALX_PAD_REPLICATE))), -1, 1, false, { 3, 4 }) \
+  ROW(pad_circular, (calx_square(calx_pad(x, CALX_DIMS(1, 2), .mode = CALX_PAD_CIRCULAR))), -1, 1, false, { 3, 4 }) \
+  ROW(flip, (calx_square(calx_flip(x, CALX_DIMS(1)))), -1, 1, false, { 3, 4 }) \
+  ROW(repeat, (calx_square(calx_repeat(x, CALX_DIMS(2, 1, 2)))), -1, 1, false, { 3, 4 }) \
+  ROW(repeat_interleave, (calx_square(calx_repeat_interleave(x, 2, 1))), -1, 1, false, { 3, 4 }) \
+  ROW(movedim, (calx_square(calx_movedim(x, 0, 1))), -1, 1, false, { 3, 4 }) \
+  ROW(unflatten, (calx_square(calx_unflatten(x, 1, CALX_SHAPE(2, 2)))), -1, 1, false, { 3, 4 }) \
+  ROW(narrow, (calx_square(calx_narrow(x, 1, 1, 2))), -1, 1, false, { 3, 4 }) \
+  ROW(roll, (calx_square(calx_roll(x, CALX_DIMS(2), CALX_DIMS(1)))), -1, 1, false, { 3, 4 }) \
+  ROW(tril, (calx_square(calx_tril(x, 1))), -1, 1, false, { 3, 4 }) \
+  ROW(triu, (calx_square(calx_triu(x, -1))), -1, 1, false, { 3, 4 }) \
+  ROW(diagonal, (calx_square(calx_diagonal(x))), -1, 1, false, { 3, 4 }) \
+  ROW(pixel_shuffle, (calx_square(calx_pixel_shuffle(x, 2))), -1, 1, false, { 1, 4, 2, 2 }) \
+  ROW(split, (calx_square(parts(x))), -1, 1, false, { 3, 4 }) \
+  ROW(bmm, (calx_square(calx_bmm(x, in[1]))), -1, 1, false, { 2, 2, 3 }, { 2, 3, 2 }) \
+  ROW(mv, (calx_square(calx_mv(x, in[1]))), -1, 1, false, { 3, 4 }, { 4 }) \
+  ROW(dot, (calx_square(calx_dot(x, in[1]))), -1, 1, false, { 4 }, { 4 }) \
+  ROW(outer, (calx_square(calx_outer(x, in[1]))), -1, 1, false, { 3 }, { 4 }) \
+  ROW(addmm, (calx_square(calx_addmm(x, in[1], in[2], .beta = 0.5, .alpha = 2))), -1, 1, false, { 3 }, { 2, 4 }, { 4, 3 }) \
+  ROW(baddbmm, (calx_square(calx_baddbmm(x, in[1], in[2]))), -1, 1, false, { 2, 2 }, { 2, 2, 3 }, { 2, 3, 2 }) \
+  ROW(einsum, (calx_square(calx_einsum("abc,cb->ba", in, 2))), -1, 1, false, { 2, 3, 2 }, { 2, 3 }) \
+  ROW(prod, (calx_prod(x, .dims = CALX_DIMS(1))), 0.5, 2, false, { 3, 4 }) \
+  ROW(logsumexp, (calx_square(calx_logsumexp(x, .dims = CALX_DIMS(1)))), -1, 1, false, { 3, 4 }) \
+  ROW(var, (calx_square(calx_var(x, .dims = CALX_DIMS(1)))), -1, 1, false, { 3, 4 }) \
+  ROW(std, (calx_std(x, .dims = CALX_DIMS(0))), -1, 1, false, { 3, 4 }) \
+  ROW(norm, (calx_norm(x, .dims = CALX_DIMS(1))), 0.5, 2, false, { 3, 4 }) \
+  ROW(norm_3, (calx_norm(x, .dims = CALX_DIMS(1), .p = 3)), 0.5, 2, false, { 3, 4 }) \
+  ROW(normalize, (calx_normalize(x)), 0.5, 2, false, { 3, 4 }) \
+  ROW(cosine_similarity, (calx_cosine_similarity(x, in[1])), 0.5, 2, false, { 3, 4 }, { 3, 4 }) \
+  ROW(cumsum, (calx_square(calx_cumsum(x, 1))), -1, 1, false, { 3, 4 }) \
+  ROW(cumprod, (calx_cumprod(x, 1)), 0.5, 2, false, { 3, 4 }) \
+  ROW(layer_norm, (calx_square(calx_layer_norm(x, CALX_SHAPE(4), .weight = in[1], .bias = in[2]))), 0.2, 1, false, { 3, 4 }, { 4 }, { 4 }) \
+  ROW(rms_norm, (calx_square(calx_rms_norm(x, CALX_SHAPE(4), .weight = in[1]))), 0.2, 1, false, { 3, 4 }, { 4 }) \
+  ROW(group_norm, (calx_square(calx_group_norm(x, 2, .weight = in[1], .bias = in[2]))), 0.2, 1, false, { 2, 4, 3 }, { 4 }, { 4 }) \
+  ROW(instance_norm, (calx_square(calx_instance_norm(x, .weight = in[1], .bias = in[2]))), 0.2, 1, false, { 2, 2, 4 }, { 2 }, { 2 }) \
+  ROW(index_select, (calx_square(calx_index_select(x, 0, rows()))), -1, 1, false, { 3, 4 }) \
+  ROW(gather, (calx_square(calx_gather(x, 0, places()))), -1, 1, false, { 3, 4 }) \
+  ROW(scatter, (calx_square(calx_scatter(x, 0, distinct(), in[1]))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(scatter_add, (calx_square(calx_scatter_add(x, 0, places(), in[1]))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(scatter_reduce, (calx_square(calx_scatter_reduce(x, 0, places(), in[1], CALX_SCATTER_AMAX))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(index_add, (calx_square(calx_index_add(x, 0, rows(), in[1]))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(index_copy, (calx_square(calx_index_copy(x, 0, rows(), in[1]))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(embedding, (calx_square(calx_embedding(rows(), x))), -1, 1, false, { 3, 4 }) \
+  ROW(sort, (calx_square(calx_sort(x, .dim = 1))), -1, 1, false, { 3, 4 }) \
+  ROW(topk, (calx_square(calx_topk(x, 2, .dim = 1))), -1, 1, false, { 3, 4 }) \
+  ROW(masked_select, (calx_square(calx_nan_to_num(calx_masked_select(x, calx_gt(x, 0), .limit = 12)))), -1, 1, false, { 3, 4 }) \
+  ROW(mse_loss, (calx_mse_loss(x, in[1])), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(l1_loss, (calx_l1_loss(x, in[1])), -1, 1, true, { 3, 4 }, { 3, 4 }) \
+  ROW(smooth_l1_loss, (calx_smooth_l1_loss(x, in[1], .beta = 0.5)), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(huber_loss, (calx_huber_loss(x, in[1], .delta = 0.5)), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(binary_cross_entropy, (calx_binary_cross_entropy(x, in[1])), 0.2, 0.8, false, { 3, 4 }, { 3, 4 }) \
+  ROW(bce_with_logits, (calx_binary_cross_entropy_with_logits(x, in[1], .pos_weight = calx_full(CALX_SHAPE(4), 1.5, .dtype = CALX_F64))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(kl_div, (calx_kl_div(x, in[1])), 0.2, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(poisson_nll_loss, (calx_poisson_nll_loss(x, in[1])), 0.2, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(soft_margin_loss, (calx_soft_margin_loss(x, in[1])), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(conv1d, (calx_square(calx_conv1d(x, in[1], .bias = in[2], .stride = 2, .padding = 1))), -1, 1, false, { 2, 2, 5 }, { 3, 2, 3 }, { 3 }) \
+  ROW(conv3d, (calx_square(calx_conv3d(x, calx_unsqueeze(in[1], 0), .padding = { 1 }))), -1, 1, false, { 2, 2, 2, 3 }, { 2, 2, 2, 2 }) \
+  ROW(conv_transpose1d, (calx_square(calx_conv_transpose1d(x, in[1], .bias = in[2], .stride = 2, .output_padding = 1))), -1, 1, false, { 2, 2, 3 }, { 2, 3, 3 }, { 3 }) \
+  ROW(conv_transpose2d, (calx_square(calx_conv_transpose2d(x, in[1], .stride = { 2 }, .padding = { 1 }, .groups = 2))), -1, 1, false, { 1, 4, 3, 3 }, { 4, 1, 3, 3 }) \
+  ROW(avg_pool1d, (calx_square(calx_avg_pool1d(x, .kernel_size = 2, .stride = 1))), -1, 1, false, { 1, 2, 5 }) \
+  ROW(avg_pool2d, (calx_square(calx_avg_pool2d(x, .kernel_size = { 2 }, .padding = { 1 }))), -1, 1, false, { 1, 2, 4, 4 }) \
+  ROW(max_pool1d, (calx_square(calx_max_pool1d(x, 2))), -1, 1, false, { 1, 2, 6 }) \
+  ROW(adaptive_avg_pool, (calx_square(calx_adaptive_avg_pool(x, CALX_SHAPE(2, 3)))), -1, 1, false, { 1, 2, 5, 4 }) \
+  ROW(adaptive_max_pool, (calx_square(calx_adaptive_max_pool(x, CALX_SHAPE(2, 3)))), -1, 1, false, { 1, 2, 5, 4 }) \
+  ROW(interpolate_nearest, (calx_square(calx_interpolate(x, CALX_SHAPE(5, 3)))), -1, 1, false, { 1, 2, 3, 4 }) \
+  ROW(interpolate_bilinear, (calx_square(calx_interpolate(x, CALX_SHAPE(5, 3), .mode = CALX_INTERPOLATE_LINEAR))), -1, 1, false, { 1, 2, 3, 4 }) \
+  ROW(interpolate_bicubic, (calx_square(calx_interpolate(x, CALX_SHAPE(5, 3), .mode = CALX_INTERPOLATE_BICUBIC))), -1, 1, false, { 1, 2, 3, 4 }) \
+  ROW(unfold, (calx_square(calx_unfold(x, CALX_SHAPE(2, 2), .padding = { 1 }))), -1, 1, false, { 1, 2, 3, 3 }) \
+  ROW(attention, (calx_square(calx_scaled_dot_product_attention(x, in[1], in[2], .is_causal = true))), -1, 1, false, { 1, 2, 3, 4 }, { 1, 2, 3, 4 }, { 1, 2, 3, 2 })
+
+#define FUNCTION(name, expression, ...) \
+  static calx_tensor *f_##name(calx_tensor *const *in) \
+  { \
+    calx_tensor *x = in[0]; \
+    (void)x; \
+    return expression; \
+  }
+COMPOSED(FUNCTION)
+// clang-format on
+
+#define SUBJECT(name, expression, low, high, flat, ...) \
+  { #name, f_##name, 0, { 0 }, { __VA_ARGS__ }, low, high, flat },
+
+static void test_composed(void **state)
+{
+  (void)state;
+  subject subjects[] = { COMPOSED(SUBJECT) };
+  const size_t n = sizeof subjects / sizeof *subjects;
+  for (size_t i = 0; i < n; i++) {
+    subject *s = &subjects[i];
+    for (s->n_in = 0; s->n_in < 3 && s->dims[s->n_in][0] != 0; s->n_in++) {
+      size_t *rank = &s->ranks[s->n_in];
+      while (*rank < 4 && s->dims[s->n_in][*rank] != 0) (*rank)++;
+    }
+  }
+  finite_check(subjects, n);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = { SUPPORT_TEST(test_composed) };
+  return cmocka_run_group_tests(tests, support_setup, NULL);
+}
