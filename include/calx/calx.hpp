@@ -540,4 +540,6 @@ inline tensor dist_step(const optimizer_ptr &opt, const operand &loss)
 
 }  // namespace calx
 
+#include "calx/layers.hpp"
+
 #endif

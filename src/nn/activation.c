@@ -235,7 +235,7 @@ typedef struct rrelu {
 static calx_tensor *rrelu_forward(void *self, calx_tensor *x)
 {
   const rrelu *r = self;
-  if (!cx_nn_has_shape(x)) return calx_relu(x);  // which says what is wrong
+  if (!cx_nn_has_shape(x)) return cx_nn_unusable(r->m, x);
   double width = r->upper - r->lower;
   calx_tensor *slope = calx_scalar(r->lower + width / 2);
   if (calx_module_is_training(r->m)) {

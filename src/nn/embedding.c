@@ -156,7 +156,7 @@ static calx_tensor *bag_forward2(void *self, calx_tensor *index,
 {
   const embedding *e = self;
   if (!cx_nn_has_shape(index) || !cx_nn_has_shape(offsets)) {
-    return calx_add_with(index, offsets, NULL);  // which says what is wrong
+    return cx_nn_unusable(e->m, cx_nn_has_shape(index) ? offsets : index);
   }
   if (calx_tensor_rank(index) != 1 || calx_tensor_rank(offsets) != 1) {
     return cx_nn_module_refuse(e->m,

@@ -4,6 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/ops.h"
+
+calx_tensor *cx_nn_unusable(const calx_module *m, calx_tensor *x)
+{
+  calx_tensor *bad;
+  return cx_ops_unfit(m->layer->call, &x, 1, &bad) ? bad : x;
+}
+
 calx_status *cx_nn_check_dtype(const char *call, calx_dtype dtype)
 {
   if (dtype == CALX_DTYPE_DEFAULT || cx_dtype_is_float(dtype)) return NULL;

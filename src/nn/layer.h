@@ -14,6 +14,8 @@ static inline bool cx_nn_has_shape(const calx_tensor *x)
 {
   return x != NULL && cx_lazy_tensor_value(x).node != NULL;
 }
+// What a layer gives for such a tensor: a poison that says what is wrong.
+calx_tensor *cx_nn_unusable(const calx_module *m, calx_tensor *x);
 // "linear: its type is to be i32, a floating one is wanted"; NULL: it is one.
 calx_status *cx_nn_check_dtype(const char *call, calx_dtype dtype);
 // A parameter of the module, recorded in the current scope.

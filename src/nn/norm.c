@@ -208,7 +208,7 @@ typedef struct response {
 static calx_tensor *response_forward(void *self, calx_tensor *x)
 {
   const response *r = self;
-  if (!cx_nn_has_shape(x)) return calx_square(x);  // which says what is wrong
+  if (!cx_nn_has_shape(x)) return cx_nn_unusable(r->m, x);
   calx_dims shape = calx_tensor_shape(x);
   if (shape.count < 3) return cx_nn_module_refuse(r->m, x, "(N, C, L, …)");
   int64_t rest = 1;

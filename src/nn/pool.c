@@ -179,7 +179,7 @@ static calx_tensor *max_forward3(void *self, calx_tensor *x)
 {
   const max_pool3 *p = self;
   size_t rank = cx_nn_has_shape(x) ? calx_tensor_rank(x) : 0;
-  if (rank == 0) return calx_max_pool2d_with(x, 1, NULL);  // says what is wrong
+  if (!cx_nn_has_shape(x)) return cx_nn_unusable(p->m, x);
   if (rank != 4 && rank != 5) {
     return cx_nn_module_refuse(p->m, x, "(N, C, D, H, W)");
   }

@@ -34,7 +34,7 @@ static calx_tensor *upsample_forward(void *self, calx_tensor *x)
   calx_interpolate_options o = { .size = sizeof o,
                                  .mode = u->o.mode,
                                  .align_corners = u->o.align_corners };
-  if (!cx_nn_has_shape(x)) return calx_interpolate_with(x, CALX_SCALAR, &o);
+  if (!cx_nn_has_shape(x)) return cx_nn_unusable(u->m, x);
   size_t rank = calx_tensor_rank(x), given = u->o.output_size.count;
   if (rank < 3 || rank > 5 || (given > 1 && given != rank - 2)) {
     return cx_nn_module_refuse(u->m, x,
@@ -186,7 +186,7 @@ static calx_tensor *unshuffle_forward(void *self, calx_tensor *x)
 {
   const shuffle *s = self;
   int64_t r = s->factor;
-  if (!cx_nn_has_shape(x)) return calx_pixel_shuffle(x, 1);
+  if (!cx_nn_has_shape(x)) return cx_nn_unusable(s->m, x);
   if (calx_tensor_rank(x) < 3 || calx_tensor_dim(x, -1) % r != 0 ||
       calx_tensor_dim(x, -2) % r != 0) {
     char wanted[64];
@@ -211,7 +211,7 @@ static calx_tensor *unshuffle_forward(void *self, calx_tensor *x)
 static calx_tensor *channels_forward(void *self, calx_tensor *x)
 {
   const shuffle *s = self;
-  if (!cx_nn_has_shape(x)) return calx_pixel_shuffle(x, 1);
+  if (!cx_nn_has_shape(x)) return cx_nn_unusable(s->m, x);
   if (calx_tensor_rank(x) < 3 || calx_tensor_dim(x, 1) % s->factor != 0) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "(N, %lld C, …)", (long long)s->factor);

@@ -132,6 +132,26 @@ void test_training()
   expect(std::isfinite(last) && last < 0.1 * first, "loss of the last step", last);
 }
 
+// Layers with options by name; those without options are called as in C.
+void test_layers()
+{
+  calx::scope step;
+  calx::module_ptr model(calx_nn_sequential(nullptr, nullptr));
+  calx_module *m = model.get();
+  calx::nn::conv2d(m, nullptr, 1, 4, 3, [](auto &o) { o.padding[0] = 1; });
+  calx::nn::batch_norm2d(m, nullptr, 4, [](auto &o) { o.eps = 1e-3; });
+  calx_nn_relu(m, nullptr);
+  calx::nn::max_pool2d(m, nullptr, 2);
+  calx::nn::flatten(m, nullptr);
+  calx::nn::linear(m, nullptr, 16, 2, [](auto &o) { o.no_bias = true; });
+  const calx::tensor y = calx::forward(m, calx::ones(CALX_SHAPE(3, 1, 4, 4)));
+  expect(calx_tensor_dim(y.get(), 0) == 3 && calx_tensor_dim(y.get(), 1) == 2,
+         "rows of layers", (double)calx_tensor_dim(y.get(), 0));
+  expect(calx_module_find(m, "5.bias") == nullptr, "a bias", 1);
+  calx::check(calx_module_error(m));
+  calx::check(step.end());
+}
+
 }  // namespace
 
 int main()
@@ -141,6 +161,7 @@ int main()
     test_place();
     test_places_without_operands();
     test_training();
+    test_layers();
   } catch (const calx::error &e) {
     std::printf("failed: %s\n", e.what());
     return 1;

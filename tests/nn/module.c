@@ -209,7 +209,8 @@ static void test_layers_that_are_refused(void **state)
   calx_module_free(m);
   m = calx_nn_linear_with(NULL, NULL, 1, 2,
                           &(calx_linear_options){ .size = 4096 });
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), "options of 4096 bytes");
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m),
+               "options of 4096 bytes");
   calx_module_free(m);
   m = calx_nn_conv2d(NULL, NULL, 3, 8, 0);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), "conv2d",

@@ -96,6 +96,7 @@ typedef struct given {
   calx_dims x, second;
   int64_t classes, second_classes;
   bool eval_only;
+  bool summary;  // that of x's shape is compared too
 } given;
 
 static calx_tensor *run(calx_module *layer, calx_tensor *x, calx_tensor *second)
@@ -148,6 +149,11 @@ static void add_row(const char *code, calx_module *layer, given in)
   calx_tensor *y = run(layer, calx_detach(x), second);
   calx_sync(y);
   put(row, "y_eval", calx_value_tensor(y));
+  if (in.summary) {
+    text = calx_summary_str(layer, in.x, .dtype = calx_tensor_dtype(x));
+    put(row, "summary", calx_value_string(text));
+    calx_string_free(text);
+  }
   CHECK_STATUS_OK(calx_scope_end(s));
   CHECK_STATUS_OK(calx_value_append(rows, row));
 }
@@ -394,6 +400,27 @@ static calx_tensor *run_list(void *self, calx_tensor *x)
   return calx_forward(calx_module_get(*(calx_module **)self, "heads.out"), x);
 }
 
+static calx_module *image_net(void)
+{
+  calx_module *m = calx_nn_sequential(NULL, NULL);
+  calx_nn_conv2d(m, NULL, 4, 6, 3, .groups = 2, .padding = 1);
+  calx_nn_batch_norm2d(m, NULL, 6);
+  calx_nn_relu(m, NULL);
+  calx_nn_conv_transpose2d(m, NULL, 6, 3, 2, .stride = 2);
+  calx_nn_flatten(m, NULL);
+  calx_nn_linear(m, NULL, 384, 5);
+  return m;
+}
+
+static calx_module *text_net(void)
+{
+  calx_module *m = calx_nn_sequential(NULL, NULL);
+  calx_nn_embedding(m, NULL, 7, 4);
+  calx_nn_linear(m, NULL, 4, 3);
+  calx_nn_softmax(m, NULL, -1);
+  return m;
+}
+
 static void models(void)
 {
   ROW("weight_norm(Linear(4, 3))", CALX_SHAPE(2, 4), normed_linear(false));
@@ -412,7 +439,14 @@ static void models(void)
   for (int i = 0; i < 3; i++) calx_nn_linear(list, NULL, 4, 4);
   calx_nn_tanh(list, NULL);
   calx_nn_linear(calx_nn_module_dict(net, "heads"), "out", 4, 2);
-  ROW("Net()", CALX_SHAPE(3, 4), net);
+  ROW_OF("Net()", net, .x = CALX_SHAPE(3, 4), .summary = true);
+  ROW_OF(
+      "Sequential(Conv2d(4, 6, 3, groups=2, padding=1), BatchNorm2d(6), "
+      "ReLU(), ConvTranspose2d(6, 3, 2, stride=2), Flatten(), "
+      "Linear(384, 5))",
+      image_net(), .x = CALX_SHAPE(2, 4, 4, 8), .summary = true);
+  ROW_OF("Sequential(Embedding(7, 4), Linear(4, 3), Softmax(-1))", text_net(),
+         .x = CALX_SHAPE(2, 5), .classes = 7, .summary = true);
 }
 
 static void no_log(void *user, const char *line)

@@ -84,6 +84,43 @@ def check_training(row, model):
     close_dicts("state after training", row["after"], model.state_dict())
 
 
+def summary_of(model, x):
+    """[name, shape, parameters, operations] of each module, as PyTorch counts."""
+    from torch.utils.flop_counter import FlopCounterMode
+    shapes = {}
+    for name, module in model.named_modules():
+        module.register_forward_hook(
+            lambda m, i, y, name=name: shapes.__setitem__(name, tuple(y.shape)))
+    with FlopCounterMode(display=False, depth=None) as counter:
+        model(x)
+    counts = {path.removeprefix(type(model).__name__).removeprefix("."): sum(ops.values())
+              for path, ops in counter.get_flop_counts().items() if path != "Global"}
+    return [[f"{name.split('.')[-1]} ({type(module).__name__})" if name
+             else type(module).__name__, str(shapes.get(name, "-")),
+             sum(p.numel() for p in module.parameters()),
+             counts.get(name, 0) if module is not model
+             else counter.get_total_flops()]
+            for name, module in model.named_modules()]
+
+
+def check_summary(text, model, x):
+    lines = [[line[:36].strip(), line[37:59].strip(),
+              *(int(n.replace(",", "")) for n in line[59:].split())]
+             for line in text.splitlines()[1:-1]]
+    # Containers that are not called count what is below them.
+    wanted = summary_of(model, x)
+    for got, want in zip(lines, wanted):
+        if want[1] == "-":
+            want[3] = got[3]
+        if got != want:
+            offend(f"summary: {got}, PyTorch {want}")
+    if len(lines) != len(wanted):
+        offend(f"summary: {len(lines)} modules, PyTorch {len(wanted)}")
+    total = sum(p.numel() for p in model.parameters())
+    if not text.endswith(f"trained parameters: {total:,}\n"):
+        offend(f"summary ends {text.splitlines()[-1]}")
+
+
 def check_row(row, model):
     if row["text"] != str(model):
         offend(f"prints {row['text']}\nPyTorch {model}")
@@ -101,6 +138,8 @@ def check_row(row, model):
     model.eval()
     x = row["x"].double() if row["x"].is_floating_point() else row["x"]
     close("evaluation", row["y_eval"], call(row, model, x))
+    if "summary" in row:
+        check_summary(row["summary"], model, x)
 
 
 def check_initial(row, model):
