@@ -18,6 +18,7 @@
 #include "calx/nn.h"
 #include "calx/ops.h"
 #include "calx/optim.h"
+#include "calx/optimizers.h"
 #include "calx/progress.h"
 #include "calx/rnn.h"
 #include "calx/scope.h"

@@ -216,12 +216,13 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
 static void prepare(cx_optim_group *g, const cx_optim_param *p, calx_dtype d)
 {
   const cx_optim_rule *rule = g->opt->rule;
-  if (g->step == p->steps + 1 && g->dtype == d &&
+  calx_dtype kept = calx_tensor_dtype(p->tensor);
+  if (g->step == p->steps + 1 && g->dtype == kept &&
       memcmp(g->number, p->number, sizeof g->number) == 0) {
     return;
   }
   g->step = p->steps + 1;
-  g->dtype = d;
+  g->dtype = kept;
   memcpy(g->number, p->number, sizeof g->number);
   memcpy(g->next, p->number, sizeof g->next);
   double decay = g->decoupled ? 1 - g->lr * g->weight_decay : g->weight_decay;
@@ -294,8 +295,9 @@ static void compute(calx_optimizer *opt)
 static void set_probe(calx_optimizer *opt, const cx_optim_param *p,
                       const cx_optim_update *u)
 {
-  calx_tensor *t = p->state[0] != NULL ? p->state[0] : p->tensor;
-  const calx_tensor *next = p->state[0] != NULL ? u->state[0] : u->value;
+  bool stateful = u->state[0] != NULL;
+  calx_tensor *t = stateful ? p->state[0] : p->tensor;
+  const calx_tensor *next = stateful ? u->state[0] : u->value;
   if (opt->probe == NULL) {
     opt->probe = t;
     opt->probe_before = u->is_new[0] ? NULL : node_of(t);

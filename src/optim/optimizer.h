@@ -215,5 +215,10 @@ calx_tensor *cx_optim_add_scaled(calx_tensor *x, calx_tensor *by,
 // The sum of all elements of a parameter-sized tensor, of all ranks' where the
 // parameter is spread over them.
 calx_tensor *cx_optim_sum(const cx_optim_group *g, calx_tensor *x);
+// The Euclidean norm of the same elements.
+calx_tensor *cx_optim_norm(const cx_optim_group *g, calx_tensor *x);
+// x / below (NULL: y) where the scalars x and y are above 0, else 1.
+calx_tensor *cx_optim_ratio(const cx_optim_group *g, calx_tensor *x,
+                            calx_tensor *y, calx_tensor *below);
 
 #endif

@@ -41,3 +41,18 @@ calx_tensor *cx_optim_sum(const cx_optim_group *g, calx_tensor *x)
   if (!g->opt->sharded || cx_world_size(cx_world_self()) <= 1) return sum;
   return calx_all_reduce_with(sum, CALX_REDUCE_SUM, NULL);
 }
+
+calx_tensor *cx_optim_norm(const cx_optim_group *g, calx_tensor *x)
+{
+  return calx_sqrt(cx_optim_sum(g, calx_mul(x, x)));
+}
+
+calx_tensor *cx_optim_ratio(const cx_optim_group *g, calx_tensor *x,
+                            calx_tensor *y, calx_tensor *below)
+{
+  calx_dtype d = calx_tensor_dtype(x);
+  calx_tensor *zero = cx_optim_number(g->opt, d, 0);
+  calx_tensor *both = calx_gt(calx_minimum(x, y), zero);
+  calx_tensor *ratio = calx_div(x, below != NULL ? below : y);
+  return calx_where(both, ratio, cx_optim_number(g->opt, d, 1));
+}

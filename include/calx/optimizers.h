@@ -1,0 +1,263 @@
+/**
+ * calx/optimizers.h: the optimisers beside those of optim.h. Names, defaults
+ * and rules are those of torch.optim; LAMB, LARS and Lion, which it lacks, have
+ * those of their papers.
+ *
+ * @threads thread-compatible
+ */
+#ifndef CALX_OPTIMIZERS_H
+#define CALX_OPTIMIZERS_H
+
+#include "calx/optim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_adadelta_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 1, CALX_ZERO = 0 */
+  CALX_NAMED double rho;          /* 0 = 0.9, CALX_ZERO = 0 */
+  CALX_NAMED double eps;          /* 0 = 1e-6, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay; /* L2: added to the gradient */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_adadelta_options;
+/** State: "square_avg", "acc_delta".
+ *  @errors as calx_sgd; rho outside [0, 1]
+ *  @source torch.optim.Adadelta; M. Zeiler (2012) */
+CALX_API calx_optimizer *calx_adadelta_with(
+    calx_module *model, const calx_adadelta_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_rmsprop_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 1e-2, CALX_ZERO = 0 */
+  CALX_NAMED double alpha;        /* 0 = 0.99, CALX_ZERO = 0 */
+  CALX_NAMED double eps;          /* 0 = 1e-8, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay; /* L2: added to the gradient */
+  CALX_NAMED double momentum;
+  CALX_NAMED bool centered; /* divides by the estimated standard deviation */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_rmsprop_options;
+/** State: "square_avg", "momentum_buffer", "grad_avg".
+ *  @errors as calx_sgd
+ *  @source torch.optim.RMSprop; T. Tieleman and G. Hinton (2012) */
+CALX_API calx_optimizer *calx_rmsprop_with(calx_module *model,
+                                           const calx_rmsprop_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_adamax_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 2e-3, CALX_ZERO = 0 */
+  CALX_PAIR_(double, betas);      /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
+  CALX_NAMED double eps;          /* 0 = 1e-8, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay; /* L2: added to the gradient */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_adamax_options;
+/** State: "exp_avg", "exp_inf".
+ *  @errors as calx_adam
+ *  @source torch.optim.Adamax; D. Kingma and J. Ba (2014) */
+CALX_API calx_optimizer *calx_adamax_with(calx_module *model,
+                                          const calx_adamax_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_nadam_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;                   /* 0 = 2e-3, CALX_ZERO = 0 */
+  CALX_PAIR_(double, betas);              /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
+  CALX_NAMED double eps;                  /* 0 = 1e-8, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay;         /* L2, unless it is decoupled */
+  CALX_NAMED double momentum_decay;       /* 0 = 4e-3, CALX_ZERO = 0 */
+  CALX_NAMED bool decoupled_weight_decay; /* as NAdamW */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_nadam_options;
+/** State: "exp_avg", "exp_avg_sq"; the number mu_product is in the state dict.
+ *  @errors as calx_adam; momentum_decay negative
+ *  @source torch.optim.NAdam; T. Dozat (2016) */
+CALX_API calx_optimizer *calx_nadam_with(calx_module *model,
+                                         const calx_nadam_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_radam_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;                   /* 0 = 1e-3, CALX_ZERO = 0 */
+  CALX_PAIR_(double, betas);              /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
+  CALX_NAMED double eps;                  /* 0 = 1e-8, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay;         /* L2, unless it is decoupled */
+  CALX_NAMED bool decoupled_weight_decay; /* as RAdamW */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_radam_options;
+/** State: "exp_avg", "exp_avg_sq".
+ *  @errors as calx_adam
+ *  @source torch.optim.RAdam; L. Liu et al. (2019) */
+CALX_API calx_optimizer *calx_radam_with(calx_module *model,
+                                         const calx_radam_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_rprop_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* the first step sizes; 0 = 1e-2 */
+  CALX_PAIR_(double, etas);       /* factors of step sizes; 0 = 0.5, 1.2 */
+  CALX_PAIR_(double, step_sizes); /* least, most; 0 = 1e-6 and 50 */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_rprop_options;
+/** Resilient backpropagation. State: "prev", "step_size".
+ *  @errors lr negative; etas other than 0 < etas[0] < 1 < etas[1]
+ *  @source torch.optim.Rprop; M. Riedmiller and H. Braun (1993) */
+CALX_API calx_optimizer *calx_rprop_with(calx_module *model,
+                                         const calx_rprop_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_asgd_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 1e-2, CALX_ZERO = 0 */
+  CALX_NAMED double lambd;        /* decay; 0 = 1e-4, CALX_ZERO = 0 */
+  CALX_NAMED double alpha;        /* power of lr's decay; 0 = 0.75 */
+  CALX_NAMED double t0;           /* where averaging starts; 0 = 1e6 */
+  CALX_NAMED double weight_decay; /* L2: added to the gradient */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_asgd_options;
+/** Averaged stochastic gradient descent. State: "ax", the average; the numbers
+ *  eta and mu are in the state dict.
+ *  @errors as calx_sgd
+ *  @source torch.optim.ASGD; B. Polyak and A. Juditsky (1992) */
+CALX_API calx_optimizer *calx_asgd_with(calx_module *model,
+                                        const calx_asgd_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_lamb_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 1e-3, CALX_ZERO = 0 */
+  CALX_PAIR_(double, betas);      /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
+  CALX_NAMED double eps;          /* 0 = 1e-6, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay; /* decoupled, inside of the trust ratio */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_lamb_options;
+/** Adam's update, scaled for each parameter to the norm of its value. State:
+ *  "exp_avg", "exp_avg_sq".
+ *  @errors as calx_adam
+ *  @source Y. You et al., Large batch optimization for deep learning (2019),
+ *          algorithm 2, with bias correction and phi(x) = x */
+CALX_API calx_optimizer *calx_lamb_with(calx_module *model,
+                                        const calx_lamb_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_lars_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;                /* 0 = 1e-3, CALX_ZERO = 0 */
+  CALX_NAMED double momentum;          /* 0 = 0.9, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay;      /* added to the gradient */
+  CALX_NAMED double trust_coefficient; /* 0 = 1e-3 */
+  CALX_NAMED double eps;               /* 0 = 1e-8, CALX_ZERO = 0 */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_lars_options;
+/** SGD with momentum and a rate for each parameter: lr trust_coefficient |p| /
+ *  (|g| + weight_decay |p| + eps), or lr where |p| or |g| is 0. The rate is in
+ *  the momentum, as in the paper. State: "momentum_buffer".
+ *  @errors as calx_sgd
+ *  @source Y. You, I. Gitman and B. Ginsburg, Large batch training of
+ *          convolutional networks (2017), algorithm 1 */
+CALX_API calx_optimizer *calx_lars_with(calx_module *model,
+                                        const calx_lars_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_lion_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 1e-4, CALX_ZERO = 0 */
+  CALX_PAIR_(double, betas);      /* 0 = 0.9 and 0.99, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay; /* decoupled */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_lion_options;
+/** The sign of an average of the gradient. State: "exp_avg".
+ *  @errors as calx_adam
+ *  @source X. Chen et al., Symbolic discovery of optimization algorithms
+ * (2023), algorithm 2 */
+CALX_API calx_optimizer *calx_lion_with(calx_module *model,
+                                        const calx_lion_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_adafactor_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;          /* 0 = 1e-2, CALX_ZERO = 0 */
+  CALX_NAMED double beta2_decay; /* 0 = -0.8, CALX_ZERO = 0 */
+  /* [0]: 0 = the type's epsilon; [1]: 0 = 1e-3; CALX_ZERO = 0 */
+  CALX_PAIR_(double, eps);
+  CALX_NAMED double d;            /* clips the update; 0 = 1 */
+  CALX_NAMED double weight_decay; /* decoupled */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_adafactor_options;
+/**
+ * State: of a matrix (…, m, n) "row_var" (…, m, 1) and "col_var" (…, 1, n); of
+ * a vector "variance". calx_zero_redundancy_optimizer() refuses it: shards have
+ * no rows.
+ * @errors as calx_sgd; beta2_decay above 0; eps negative; d below 1
+ * @source torch.optim.Adafactor; N. Shazeer and M. Stern (2018)
+ */
+CALX_API calx_optimizer *calx_adafactor_with(
+    calx_module *model, const calx_adafactor_options *options);
+
+#ifdef __cplusplus
+}
+#else
+#define CALX_OPTIMIZER_(name, model, ...) \
+  (CALX_OPTIM_SITE_ calx_##name##_with(   \
+      model, &(calx_##name##_options){ __VA_ARGS__ }))
+#define calx_adadelta(...) \
+  CALX_OPTIMIZER_(adadelta, __VA_ARGS__, .size = sizeof(calx_adadelta_options))
+#define calx_rmsprop(...) \
+  CALX_OPTIMIZER_(rmsprop, __VA_ARGS__, .size = sizeof(calx_rmsprop_options))
+#define calx_adamax(...) \
+  CALX_OPTIMIZER_(adamax, __VA_ARGS__, .size = sizeof(calx_adamax_options))
+#define calx_nadam(...) \
+  CALX_OPTIMIZER_(nadam, __VA_ARGS__, .size = sizeof(calx_nadam_options))
+#define calx_radam(...) \
+  CALX_OPTIMIZER_(radam, __VA_ARGS__, .size = sizeof(calx_radam_options))
+#define calx_rprop(...) \
+  CALX_OPTIMIZER_(rprop, __VA_ARGS__, .size = sizeof(calx_rprop_options))
+#define calx_asgd(...) \
+  CALX_OPTIMIZER_(asgd, __VA_ARGS__, .size = sizeof(calx_asgd_options))
+#define calx_lamb(...) \
+  CALX_OPTIMIZER_(lamb, __VA_ARGS__, .size = sizeof(calx_lamb_options))
+#define calx_lars(...) \
+  CALX_OPTIMIZER_(lars, __VA_ARGS__, .size = sizeof(calx_lars_options))
+#define calx_lion(...) \
+  CALX_OPTIMIZER_(lion, __VA_ARGS__, .size = sizeof(calx_lion_options))
+#define calx_adafactor(...)               \
+  CALX_OPTIMIZER_(adafactor, __VA_ARGS__, \
+                  .size = sizeof(calx_adafactor_options))
+#endif
+#endif
