@@ -512,6 +512,18 @@ inline calx_module *conv2d_layer(calx_module *parent, const char *name,
 CALX_HPP_OPTIMIZER_(sgd, calx_sgd_options)
 CALX_HPP_OPTIMIZER_(adam, calx_adam_options)
 CALX_HPP_OPTIMIZER_(adamw, calx_adam_options)
+CALX_HPP_OPTIMIZER_(adagrad, calx_adagrad_options)
+CALX_HPP_OPTIMIZER_(adadelta, calx_adadelta_options)
+CALX_HPP_OPTIMIZER_(rmsprop, calx_rmsprop_options)
+CALX_HPP_OPTIMIZER_(adamax, calx_adamax_options)
+CALX_HPP_OPTIMIZER_(nadam, calx_nadam_options)
+CALX_HPP_OPTIMIZER_(radam, calx_radam_options)
+CALX_HPP_OPTIMIZER_(rprop, calx_rprop_options)
+CALX_HPP_OPTIMIZER_(asgd, calx_asgd_options)
+CALX_HPP_OPTIMIZER_(lamb, calx_lamb_options)
+CALX_HPP_OPTIMIZER_(lars, calx_lars_options)
+CALX_HPP_OPTIMIZER_(lion, calx_lion_options)
+CALX_HPP_OPTIMIZER_(adafactor, calx_adafactor_options)
 #undef CALX_HPP_OPTIMIZER_
 
 inline void step(const optimizer_ptr &opt, const place &here = place())
@@ -523,6 +535,28 @@ inline void zero_grad(const optimizer_ptr &opt, const place &here = place())
 {
   here.set();
   calx_optimizer_zero_grad(opt.get());
+}
+/** Another parameter group; its number. */
+inline size_t add_param_group(const optimizer_ptr &opt, calx_module *module,
+                              const options<calx_param_group_options> &o = {},
+                              const place &here = place())
+{
+  here.set();
+  return calx_optimizer_add_param_group_with(opt.get(), module, &o);
+}
+inline void clip_grad_value(const optimizer_ptr &opt, double clip_value,
+                            const place &here = place())
+{
+  here.set();
+  calx_clip_grad_value(opt.get(), clip_value);
+}
+/** @shape one element */
+inline tensor get_total_norm(const optimizer_ptr &opt,
+                             const options<calx_clip_grad_norm_options> &o = {},
+                             const place &here = place())
+{
+  here.set();
+  return calx_get_total_norm_with(opt.get(), &o);
 }
 /** @shape one element */
 inline tensor clip_grad_norm(const optimizer_ptr &opt, double max_norm,
