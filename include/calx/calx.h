@@ -24,5 +24,6 @@
 #include "calx/scope.h"
 #include "calx/status.h"
 #include "calx/tensor.h"
+#include "calx/transformer.h"
 
 #endif
