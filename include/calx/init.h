@@ -93,6 +93,20 @@ CALX_API void calx_init_kaiming_normal_with(
 #define CALX_INIT_(fn, ...) \
   CALX_INITIALISED_(fn, __VA_ARGS__, .size = sizeof(calx_kaiming_options))
 #else
+// clang-format off
+#define calx_init_uniform(...) (calx_at_(CALX_HERE), calx_init_uniform(__VA_ARGS__))
+#define calx_init_normal(...) (calx_at_(CALX_HERE), calx_init_normal(__VA_ARGS__))
+#define calx_init_trunc_normal(...) (calx_at_(CALX_HERE), calx_init_trunc_normal(__VA_ARGS__))
+#define calx_init_constant(...) (calx_at_(CALX_HERE), calx_init_constant(__VA_ARGS__))
+#define calx_init_ones(...) (calx_at_(CALX_HERE), calx_init_ones(__VA_ARGS__))
+#define calx_init_zeros(...) (calx_at_(CALX_HERE), calx_init_zeros(__VA_ARGS__))
+#define calx_init_eye(...) (calx_at_(CALX_HERE), calx_init_eye(__VA_ARGS__))
+#define calx_init_dirac(...) (calx_at_(CALX_HERE), calx_init_dirac(__VA_ARGS__))
+#define calx_init_xavier_uniform(...) (calx_at_(CALX_HERE), calx_init_xavier_uniform(__VA_ARGS__))
+#define calx_init_xavier_normal(...) (calx_at_(CALX_HERE), calx_init_xavier_normal(__VA_ARGS__))
+#define calx_init_orthogonal(...) (calx_at_(CALX_HERE), calx_init_orthogonal(__VA_ARGS__))
+#define calx_init_sparse(...) (calx_at_(CALX_HERE), calx_init_sparse(__VA_ARGS__))
+// clang-format on
 #define CALX_INIT_(fn, ...) \
   (calx_at_(CALX_HERE),     \
    CALX_INITIALISED_(fn, __VA_ARGS__, .size = sizeof(calx_kaiming_options)))

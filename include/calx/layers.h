@@ -285,6 +285,13 @@ CALX_API calx_module *calx_nn_feature_alpha_dropout_with(
 #define calx_nn_dropout3d(...) CALX_CALL_2_(calx_nn_dropout3d_with, calx_nn_dropout_options, __VA_ARGS__)
 #define calx_nn_alpha_dropout(...) CALX_CALL_2_(calx_nn_alpha_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
 #define calx_nn_feature_alpha_dropout(...) CALX_CALL_2_(calx_nn_feature_alpha_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
+#ifndef CALX_NO_SITES
+#define calx_nn_sequential(...) (calx_at_(CALX_HERE), calx_nn_sequential(__VA_ARGS__))
+#define calx_nn_module_list(...) (calx_at_(CALX_HERE), calx_nn_module_list(__VA_ARGS__))
+#define calx_nn_module_dict(...) (calx_at_(CALX_HERE), calx_nn_module_dict(__VA_ARGS__))
+#define calx_nn_identity(...) (calx_at_(CALX_HERE), calx_nn_identity(__VA_ARGS__))
+#define calx_nn_unflatten(...) (calx_at_(CALX_HERE), calx_nn_unflatten(__VA_ARGS__))
+#endif
 // clang-format on
 #endif
 #include "calx/layers_activation.h"

@@ -126,6 +126,26 @@ CALX_API calx_module *calx_nn_rrelu_with(calx_module *parent, const char *name,
 #define calx_nn_softshrink(...) CALX_CALL_2_(calx_nn_softshrink_with, calx_softshrink_options, __VA_ARGS__)
 #define calx_nn_prelu(...) CALX_CALL_2_(calx_nn_prelu_with, calx_nn_prelu_options, __VA_ARGS__)
 #define calx_nn_rrelu(...) CALX_CALL_2_(calx_nn_rrelu_with, calx_nn_rrelu_options, __VA_ARGS__)
+#ifndef CALX_NO_SITES
+#define calx_nn_relu(...) (calx_at_(CALX_HERE), calx_nn_relu(__VA_ARGS__))
+#define calx_nn_relu6(...) (calx_at_(CALX_HERE), calx_nn_relu6(__VA_ARGS__))
+#define calx_nn_sigmoid(...) (calx_at_(CALX_HERE), calx_nn_sigmoid(__VA_ARGS__))
+#define calx_nn_tanh(...) (calx_at_(CALX_HERE), calx_nn_tanh(__VA_ARGS__))
+#define calx_nn_silu(...) (calx_at_(CALX_HERE), calx_nn_silu(__VA_ARGS__))
+#define calx_nn_mish(...) (calx_at_(CALX_HERE), calx_nn_mish(__VA_ARGS__))
+#define calx_nn_selu(...) (calx_at_(CALX_HERE), calx_nn_selu(__VA_ARGS__))
+#define calx_nn_hardswish(...) (calx_at_(CALX_HERE), calx_nn_hardswish(__VA_ARGS__))
+#define calx_nn_hardsigmoid(...) (calx_at_(CALX_HERE), calx_nn_hardsigmoid(__VA_ARGS__))
+#define calx_nn_logsigmoid(...) (calx_at_(CALX_HERE), calx_nn_logsigmoid(__VA_ARGS__))
+#define calx_nn_softsign(...) (calx_at_(CALX_HERE), calx_nn_softsign(__VA_ARGS__))
+#define calx_nn_tanhshrink(...) (calx_at_(CALX_HERE), calx_nn_tanhshrink(__VA_ARGS__))
+#define calx_nn_softmax2d(...) (calx_at_(CALX_HERE), calx_nn_softmax2d(__VA_ARGS__))
+#define calx_nn_softmax(...) (calx_at_(CALX_HERE), calx_nn_softmax(__VA_ARGS__))
+#define calx_nn_log_softmax(...) (calx_at_(CALX_HERE), calx_nn_log_softmax(__VA_ARGS__))
+#define calx_nn_softmin(...) (calx_at_(CALX_HERE), calx_nn_softmin(__VA_ARGS__))
+#define calx_nn_glu(...) (calx_at_(CALX_HERE), calx_nn_glu(__VA_ARGS__))
+#define calx_nn_threshold(...) (calx_at_(CALX_HERE), calx_nn_threshold(__VA_ARGS__))
+#endif
 // clang-format on
 #endif
 #endif

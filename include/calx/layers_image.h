@@ -298,6 +298,32 @@ CALX_API calx_module *calx_nn_channel_shuffle(calx_module *parent,
 #define calx_nn_lp_pool3d(...) CALX_CALL_3_(calx_nn_lp_pool3d_with, calx_nn_lp_pool_options, __VA_ARGS__)
 #define calx_nn_upsample(...) CALX_CALL_2_(calx_nn_upsample_with, calx_nn_upsample_options, __VA_ARGS__)
 #define calx_nn_unfold(...) CALX_CALL_3_(calx_nn_unfold_with, calx_unfold_options, __VA_ARGS__)
+#ifndef CALX_NO_SITES
+#define calx_nn_adaptive_avg_pool1d(...) (calx_at_(CALX_HERE), calx_nn_adaptive_avg_pool1d(__VA_ARGS__))
+#define calx_nn_adaptive_avg_pool2d(...) (calx_at_(CALX_HERE), calx_nn_adaptive_avg_pool2d(__VA_ARGS__))
+#define calx_nn_adaptive_avg_pool3d(...) (calx_at_(CALX_HERE), calx_nn_adaptive_avg_pool3d(__VA_ARGS__))
+#define calx_nn_adaptive_max_pool1d(...) (calx_at_(CALX_HERE), calx_nn_adaptive_max_pool1d(__VA_ARGS__))
+#define calx_nn_adaptive_max_pool2d(...) (calx_at_(CALX_HERE), calx_nn_adaptive_max_pool2d(__VA_ARGS__))
+#define calx_nn_adaptive_max_pool3d(...) (calx_at_(CALX_HERE), calx_nn_adaptive_max_pool3d(__VA_ARGS__))
+#define calx_nn_zero_pad1d(...) (calx_at_(CALX_HERE), calx_nn_zero_pad1d(__VA_ARGS__))
+#define calx_nn_zero_pad2d(...) (calx_at_(CALX_HERE), calx_nn_zero_pad2d(__VA_ARGS__))
+#define calx_nn_zero_pad3d(...) (calx_at_(CALX_HERE), calx_nn_zero_pad3d(__VA_ARGS__))
+#define calx_nn_constant_pad1d(...) (calx_at_(CALX_HERE), calx_nn_constant_pad1d(__VA_ARGS__))
+#define calx_nn_constant_pad2d(...) (calx_at_(CALX_HERE), calx_nn_constant_pad2d(__VA_ARGS__))
+#define calx_nn_constant_pad3d(...) (calx_at_(CALX_HERE), calx_nn_constant_pad3d(__VA_ARGS__))
+#define calx_nn_reflection_pad1d(...) (calx_at_(CALX_HERE), calx_nn_reflection_pad1d(__VA_ARGS__))
+#define calx_nn_reflection_pad2d(...) (calx_at_(CALX_HERE), calx_nn_reflection_pad2d(__VA_ARGS__))
+#define calx_nn_reflection_pad3d(...) (calx_at_(CALX_HERE), calx_nn_reflection_pad3d(__VA_ARGS__))
+#define calx_nn_replication_pad1d(...) (calx_at_(CALX_HERE), calx_nn_replication_pad1d(__VA_ARGS__))
+#define calx_nn_replication_pad2d(...) (calx_at_(CALX_HERE), calx_nn_replication_pad2d(__VA_ARGS__))
+#define calx_nn_replication_pad3d(...) (calx_at_(CALX_HERE), calx_nn_replication_pad3d(__VA_ARGS__))
+#define calx_nn_circular_pad1d(...) (calx_at_(CALX_HERE), calx_nn_circular_pad1d(__VA_ARGS__))
+#define calx_nn_circular_pad2d(...) (calx_at_(CALX_HERE), calx_nn_circular_pad2d(__VA_ARGS__))
+#define calx_nn_circular_pad3d(...) (calx_at_(CALX_HERE), calx_nn_circular_pad3d(__VA_ARGS__))
+#define calx_nn_pixel_shuffle(...) (calx_at_(CALX_HERE), calx_nn_pixel_shuffle(__VA_ARGS__))
+#define calx_nn_pixel_unshuffle(...) (calx_at_(CALX_HERE), calx_nn_pixel_unshuffle(__VA_ARGS__))
+#define calx_nn_channel_shuffle(...) (calx_at_(CALX_HERE), calx_nn_channel_shuffle(__VA_ARGS__))
+#endif
 // clang-format on
 #endif
 #endif

@@ -205,6 +205,10 @@ CALX_API void calx_remove_parametrizations(calx_module *m, const char *name);
   (calx_at_(CALX_HERE), calx_module_param(m, name, init))
 #define calx_module_buffer(m, name, init) \
   (calx_at_(CALX_HERE), calx_module_buffer(m, name, init))
+#define calx_module_tie(m, path, shared) \
+  (calx_at_(CALX_HERE), calx_module_tie(m, path, shared))
+#define calx_remove_parametrizations(m, name) \
+  (calx_at_(CALX_HERE), calx_remove_parametrizations(m, name))
 #endif
 // CALX_CALL_1_(function, options, a, .x = 1): function(a, &options); the number
 // is that of the arguments before the options.

@@ -11,7 +11,7 @@ typedef struct spread {
 
 static spread measure(calx_tensor *t)
 {
-  spread s = { .low = INFINITY, .high = -INFINITY };
+  spread s = { .low = (double)INFINITY, .high = -(double)INFINITY };
   double *v = support_read(t, &s.n);
   for (size_t i = 0; i < s.n; i++) {
     s.low = fmin(s.low, v[i]);

@@ -6,9 +6,17 @@
 
 #define L NULL, NULL
 
-static void check(calx_module *m, const char *call, const char *told)
+// The error names this line: that of the call.
+#define check(make, call, told) check_at(make, call, told, __LINE__)
+
+static void check_at(calx_module *m, const char *call, const char *told,
+                     int line)
 {
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), call, told);
+  calx_status *status = calx_module_error(m);
+  const calx_site *site = calx_status_site(status);
+  assert_non_null(site);
+  if (line > 0) assert_int_equal(site->line, line);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, status, call, told, "refused.c:");
   calx_module_free(m);
 }
 
@@ -59,7 +67,7 @@ static void test_arguments(void **state)
   check(calx_nn_alpha_dropout(L, .p = (double)NAN), "alpha_dropout", "[0, 1]");
   check(calx_nn_prelu(L, .num_parameters = -1), "prelu", "-1 parameters");
   check(calx_nn_rrelu(L, .lower = 2, .upper = 1), "rrelu", "lower 2");
-  check(calx_nn_gelu_with(L, &(calx_gelu_options){ .size = 4096 }), "gelu", "options of 4096 bytes");
+  check_at(calx_nn_gelu_with(L, &(calx_gelu_options){ .size = 4096 }), "gelu", "options of 4096 bytes", 0);
   check(calx_nn_unflatten(L, 1, CALX_SCALAR), "unflatten", "0 sizes");
 }
 // clang-format on
@@ -149,14 +157,14 @@ static void test_ties(void **state)
     calx_nn_linear(m, "b", 2, 3);
     calx_nn_batch_norm1d(m, "bn", 3);
     calx_module_tie(m, cases[i].path, calx_module_find(m, "a.weight"));
-    check(m, "module_tie", cases[i].told);
+    check_at(m, "module_tie", cases[i].told, 0);
   }
   calx_module *m = calx_nn_linear(L, 2, 3);
   calx_module_tie(m, "weight", calx_ones(CALX_SHAPE(3, 2)));
-  check(m, "module_tie", "no parameter of a model");
+  check_at(m, "module_tie", "no parameter of a model", 0);
   m = calx_nn_linear(L, 2, 3);
   calx_module_tie(m, "weight", NULL);
-  check(m, "module_tie", "the tensor is NULL");
+  check_at(m, "module_tie", "the tensor is NULL", 0);
   calx_module_tie(NULL, "weight", NULL);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "NULL");
 }
@@ -166,20 +174,20 @@ static void test_parametrizations(void **state)
   (void)state;
   calx_module *m = calx_nn_linear(L, 2, 3);
   calx_weight_norm(m, .name = "scale");
-  check(m, "weight_norm", "has no parameter 'scale'");
+  check_at(m, "weight_norm", "has no parameter 'scale'", 0);
   m = calx_nn_linear(L, 2, 3);
   calx_weight_norm(m, .dim = 2);
-  check(m, "weight_norm", "has no dimension 2");
+  check_at(m, "weight_norm", "has no dimension 2", 0);
   m = calx_nn_linear(L, 2, 3);
   calx_weight_norm(m);
   calx_spectral_norm(m);
-  check(m, "spectral_norm", "but a computed one");
+  check_at(m, "spectral_norm", "but a computed one", 0);
   m = calx_nn_linear(L, 2, 3);
   calx_spectral_norm(m, .n_power_iterations = -1);
-  check(m, "spectral_norm", "-1 iterations");
+  check_at(m, "spectral_norm", "-1 iterations", 0);
   m = calx_nn_linear(L, 2, 3);
   calx_remove_parametrizations(m, "weight");
-  check(m, "remove_parametrizations", "computes no parameter 'weight'");
+  check_at(m, "remove_parametrizations", "computes no parameter 'weight'", 0);
   calx_weight_norm(NULL);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "NULL");
 }
