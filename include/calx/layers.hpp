@@ -16,14 +16,14 @@ namespace calx {
 namespace nn {
 
 #define CALX_HPP_LIST_OF_(...) __VA_ARGS__
-#define CALX_HPP_LAYER_(name, O, parameters, arguments)                    \
-  inline calx_module *name(                                                \
-      calx_module *parent, const char *child CALX_HPP_LIST_OF_ parameters, \
-      const options<O> &o = {}, const place &here = place())               \
-  {                                                                        \
-    here.set();                                                            \
-    return calx_nn_##name##_with(                                          \
-        parent, child CALX_HPP_LIST_OF_ arguments, &o);                    \
+#define CALX_HPP_LAYER_(name, O, parameters, arguments)                     \
+  inline calx_module *name(                                                 \
+      calx_module *parent, const char *child CALX_HPP_LIST_OF_ parameters,  \
+      const options<O> &o = {}, const place &here = place())                \
+  {                                                                         \
+    here.set();                                                             \
+    return calx_nn_##name##_with(parent, child CALX_HPP_LIST_OF_ arguments, \
+                                 &o);                                       \
   }
 // clang-format off
 CALX_HPP_LAYER_(flatten, calx_nn_flatten_options, (), ())

@@ -38,19 +38,29 @@ static cx_nn_module_entry *find_plain(const char *call, calx_module *m,
   return NULL;
 }
 
-static bool rename_kind(calx_module *m, const char *kind)
+// Gives the module another kind: prefix and rest. False: no memory, which the
+// root has.
+static bool rename_kind(calx_module *m, const char *prefix, const char *rest)
 {
-  char *copy = cx_strdup(kind);
-  if (copy == NULL) {
+  cx_text text = { 0 };
+  cx_text_append(&text, prefix);
+  cx_text_append(&text, rest);
+  char *kind = cx_text_take(&text);
+  if (kind == NULL) {
     cx_nn_module_fail(m, cx_out_of_memory());
     return false;
   }
   cx_free(m->kind);
-  m->kind = copy;
+  m->kind = kind;
   return true;
 }
 
 static const char parametrized[] = "Parametrized";
+
+static bool has_prefix(const calx_module *m)
+{
+  return strncmp(m->kind, parametrized, sizeof parametrized - 1) == 0;
+}
 
 // parametrizations.NAME with a child "0" of `bytes` of state; NULL: the root
 // has the error.
@@ -65,12 +75,7 @@ static calx_module *add_list(calx_module *m, const char *name,
       calx_module_child(all, name, "ParametrizationList", NULL, NULL);
   void *state;
   calx_module *rule = cx_nn_make(layer, list, "0", bytes, &state);
-  if (strncmp(m->kind, parametrized, sizeof parametrized - 1) != 0) {
-    cx_text kind = { 0 };
-    cx_text_format(&kind, "%s%s", parametrized, m->kind);
-    rename_kind(m, cx_text_str(&kind));
-    cx_text_free(&kind);
-  }
+  if (!has_prefix(m) && !rename_kind(m, parametrized, m->kind)) return NULL;
   calx_status *bad = calx_module_error(rule);
   calx_status_free(bad);
   return bad == NULL ? list : NULL;
@@ -329,5 +334,5 @@ void calx_remove_parametrizations(calx_module *m, const char *name)
   remove_child(all, name);
   if (calx_module_child_count(all) != 0) return;
   remove_child(m, "parametrizations");
-  rename_kind(m, m->kind + sizeof parametrized - 1);
+  if (has_prefix(m)) rename_kind(m, "", m->kind + sizeof parametrized - 1);
 }
