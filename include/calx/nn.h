@@ -194,8 +194,13 @@ CALX_API void calx_remove_parametrizations(calx_module *m, const char *name);
 #else
 #ifdef CALX_NO_SITES
 #define CALX_SITE_
+#define CALX_SITE_T_(t) (t)
+#define CALX_SITE_O_(o) (o)
 #else
 #define CALX_SITE_ calx_at_(CALX_HERE),
+// A tensor and options, which may be calls that set the site to their own.
+#define CALX_SITE_T_(t) calx_here_(t, CALX_HERE)
+#define CALX_SITE_O_(o) calx_options_here_(o, CALX_HERE)
 #define calx_forward(m, x) \
   (calx_at_(CALX_HERE), calx_forward(m, calx_here_(x, CALX_HERE)))
 #define calx_forward2(m, x, y) \

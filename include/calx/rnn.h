@@ -178,13 +178,9 @@ CALX_API calx_module *calx_nn_gru_cell_with(
 #ifdef __cplusplus
 }
 #else
-#ifdef CALX_NO_SITES
-#define CALX_RNN_T_(t) (t)
-#else
-#define CALX_RNN_T_(t) calx_here_(t, CALX_HERE)
-#endif
 #define CALX_RNN_CALL_(fn, O, x, weights, count, ...) \
-  (CALX_SITE_ fn(CALX_RNN_T_(x), weights, count, &(O){ __VA_ARGS__ }))
+  (CALX_SITE_ fn(CALX_SITE_T_(x), weights, count,     \
+                 CALX_SITE_O_((&(O){ __VA_ARGS__ }))))
 #define calx_rnn_tanh(x, weights, ...)                             \
   CALX_RNN_CALL_(calx_rnn_tanh_with, calx_rnn_options, x, weights, \
                  __VA_ARGS__, .size = sizeof(calx_rnn_options))
@@ -197,9 +193,10 @@ CALX_API calx_module *calx_nn_gru_cell_with(
 #define calx_gru(x, weights, ...)                                          \
   CALX_RNN_CALL_(calx_gru_with, calx_rnn_options, x, weights, __VA_ARGS__, \
                  .size = sizeof(calx_rnn_options))
-#define CALX_RNN_CELL_(fn, x, hx, w_ih, w_hh, ...) \
-  (CALX_SITE_ fn(CALX_RNN_T_(x), hx, w_ih, w_hh,   \
-                 &(calx_rnn_cell_options){ __VA_ARGS__ }))
+#define CALX_RNN_CELL_(fn, x, hx, w_ih, w_hh, ...)                      \
+  (CALX_SITE_ fn(CALX_SITE_T_(x), CALX_SITE_T_(hx), CALX_SITE_T_(w_ih), \
+                 CALX_SITE_T_(w_hh),                                    \
+                 CALX_SITE_O_((&(calx_rnn_cell_options){ __VA_ARGS__ }))))
 #define calx_rnn_tanh_cell(x, hx, w_ih, ...)                        \
   CALX_RNN_CELL_(calx_rnn_tanh_cell_with, x, hx, w_ih, __VA_ARGS__, \
                  .size = sizeof(calx_rnn_cell_options))
@@ -235,9 +232,10 @@ CALX_API calx_module *calx_nn_gru_cell_with(
   CALX_NN_RNN_(calx_nn_gru_cell_with, calx_nn_rnn_cell_options, parent, name, \
                input_size, __VA_ARGS__,                                       \
                .size = sizeof(calx_nn_rnn_cell_options))
-#define CALX_RNN_FORWARD_(m, x, ...)       \
-  calx_rnn_forward_with(m, CALX_RNN_T_(x), \
-                        &(calx_rnn_forward_options){ __VA_ARGS__ })
+#define CALX_RNN_FORWARD_(m, x, ...) \
+  calx_rnn_forward_with(             \
+      m, CALX_SITE_T_(x),            \
+      CALX_SITE_O_((&(calx_rnn_forward_options){ __VA_ARGS__ })))
 #define calx_rnn_forward(m, ...)                \
   (CALX_SITE_ CALX_RNN_FORWARD_(m, __VA_ARGS__, \
                                 .size = sizeof(calx_rnn_forward_options)))

@@ -164,16 +164,19 @@ CALX_API calx_tensor *calx_generate_square_subsequent_mask_with(
 }
 #else
 // clang-format off
+#define CALX_TRANSFORMER_1_(fn, O, m, x, ...) (CALX_SITE_ fn(m, CALX_SITE_T_(x), CALX_SITE_O_((&(O){ __VA_ARGS__ }))))
+#define CALX_TRANSFORMER_2_(fn, O, m, x, y, ...) (CALX_SITE_ fn(m, CALX_SITE_T_(x), CALX_SITE_T_(y), CALX_SITE_O_((&(O){ __VA_ARGS__ }))))
+#define CALX_ATTENTION_3_(m, q, k, v, ...) (CALX_SITE_ calx_multihead_attention_forward_with(m, CALX_SITE_T_(q), CALX_SITE_T_(k), CALX_SITE_T_(v), CALX_SITE_O_((&(calx_multihead_attention_forward_options){ __VA_ARGS__ }))))
 #define calx_nn_multihead_attention(...) CALX_CALL_4_(calx_nn_multihead_attention_with, calx_nn_multihead_attention_options, __VA_ARGS__)
 #define calx_nn_transformer_encoder_layer(...) CALX_CALL_4_(calx_nn_transformer_encoder_layer_with, calx_nn_transformer_options, __VA_ARGS__)
 #define calx_nn_transformer_decoder_layer(...) CALX_CALL_4_(calx_nn_transformer_decoder_layer_with, calx_nn_transformer_options, __VA_ARGS__)
 #define calx_nn_transformer_encoder(...) CALX_CALL_5_(calx_nn_transformer_encoder_with, calx_nn_transformer_options, __VA_ARGS__)
 #define calx_nn_transformer_decoder(...) CALX_CALL_5_(calx_nn_transformer_decoder_with, calx_nn_transformer_options, __VA_ARGS__)
 #define calx_nn_transformer(...) CALX_CALL_4_(calx_nn_transformer_with, calx_nn_transformer_options, __VA_ARGS__)
-#define calx_transformer_forward(...) CALX_CALL_3_(calx_transformer_forward_with, calx_transformer_forward_options, __VA_ARGS__)
-#define calx_multihead_attention_forward(...) CALX_CALL_4_(calx_multihead_attention_forward_with, calx_multihead_attention_forward_options, __VA_ARGS__)
-#define calx_transformer_encoder_forward(...) CALX_CALL_2_(calx_transformer_encoder_forward_with, calx_transformer_forward_options, __VA_ARGS__)
-#define calx_transformer_decoder_forward(...) CALX_CALL_3_(calx_transformer_decoder_forward_with, calx_transformer_forward_options, __VA_ARGS__)
+#define calx_transformer_forward(m, x, ...) CALX_TRANSFORMER_2_(calx_transformer_forward_with, calx_transformer_forward_options, m, x, __VA_ARGS__, .size = sizeof(calx_transformer_forward_options))
+#define calx_multihead_attention_forward(m, q, k, ...) CALX_ATTENTION_3_(m, q, k, __VA_ARGS__, .size = sizeof(calx_multihead_attention_forward_options))
+#define calx_transformer_encoder_forward(m, ...) CALX_TRANSFORMER_1_(calx_transformer_encoder_forward_with, calx_transformer_forward_options, m, __VA_ARGS__, .size = sizeof(calx_transformer_forward_options))
+#define calx_transformer_decoder_forward(m, x, ...) CALX_TRANSFORMER_2_(calx_transformer_decoder_forward_with, calx_transformer_forward_options, m, x, __VA_ARGS__, .size = sizeof(calx_transformer_forward_options))
 #define calx_generate_square_subsequent_mask(...) CALX_CALL_1_(calx_generate_square_subsequent_mask_with, calx_create_options, __VA_ARGS__)
 // clang-format on
 #endif

@@ -180,6 +180,27 @@ static void test_layers(void **state)
   CHECK(calx_cross_entropy(matrix(), labels(), .weight = vector()));
 }
 
+static void test_recurrent(void **state)
+{
+  (void)state;
+  calx_module *rnn = calx_nn_rnn(NULL, NULL, 4, 4);
+  calx_module *attention = calx_nn_multihead_attention(NULL, NULL, 4, 2);
+  calx_module *encoder = calx_nn_transformer_encoder_layer(NULL, NULL, 4, 2);
+  calx_sync(NULL);  // the parameters are data from here on
+#define M matrix()
+  calx_tensor *w[2] = { M, M };
+  CHECK(calx_rnn_tanh_cell(vector(), vector(), M, M));
+  CHECK(calx_rnn_relu_cell(M, NULL, M, M, .b_ih = vector()));
+  CHECK(calx_rnn_relu(matrix(), w, 2, .no_biases = true));
+  CHECK(calx_rnn_forward(rnn, M, .hx = calx_slice(M, 0, 0, 1, 1)));
+  CHECK(calx_multihead_attention_forward(attention, M, M, M, .attn_mask = M));
+  CHECK(calx_transformer_encoder_forward(encoder, M, .src_mask = M));
+#undef M
+  calx_module_free(rnn);
+  calx_module_free(attention);
+  calx_module_free(encoder);
+}
+
 static void test_creation(void **state)
 {
   (void)state;
@@ -295,9 +316,10 @@ int main(void)
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_one_operand), SUPPORT_TEST(test_two_operands),
     SUPPORT_TEST(test_reductions),  SUPPORT_TEST(test_shapes),
-    SUPPORT_TEST(test_layers),      SUPPORT_TEST(test_creation),
-    SUPPORT_TEST(test_calls),       SUPPORT_TEST(test_backward),
-    SUPPORT_TEST(test_modules),     SUPPORT_TEST(test_binding),
+    SUPPORT_TEST(test_layers),      SUPPORT_TEST(test_recurrent),
+    SUPPORT_TEST(test_creation),    SUPPORT_TEST(test_calls),
+    SUPPORT_TEST(test_backward),    SUPPORT_TEST(test_modules),
+    SUPPORT_TEST(test_binding),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }
