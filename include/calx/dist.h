@@ -99,8 +99,10 @@ typedef calx_optimizer *calx_make_optimizer_fn(void *user, calx_module *shards);
 /** .make is wanted. */
 typedef struct CALX_OPTIONS calx_zero_redundancy_options {
   CALX_NAMED size_t size;
-  CALX_NAMED calx_make_optimizer_fn *make; /* called once, by the call itself */
-  CALX_NAMED void *user;                   /* for make */
+  /* called by the call itself; twice where the rule takes norms of parameters
+     (LAMB, LARS), whose shards are others */
+  CALX_NAMED calx_make_optimizer_fn *make;
+  CALX_NAMED void *user; /* for make */
 } calx_zero_redundancy_options;
 /**
  * ZeRO, stage 1: each rank keeps the optimiser's state of 1/world of the
@@ -115,10 +117,11 @@ typedef struct CALX_OPTIONS calx_zero_redundancy_options {
  *   …
  *   calx_zero_redundancy_optimizer(model, .make = adamw);
  *
- * calx_optimizer_state() counts the shards, one for each dtype of parameters.
+ * calx_optimizer_state() counts the shards, one for each group and dtype of
+ * parameters; of LAMB and LARS one for each parameter.
  * @errors INVALID_ARGUMENT no .make, or it gives an optimiser of something else
- *         than the shards; those of the optimiser; a step: FAILED_PRECONDITION
- * only some parameters have a gradient
+ *         than the shards, or Adafactor; those of the optimiser; a step:
+ * FAILED_PRECONDITION only some parameters have a gradient
  * @source torch_xla ZeroRedundancyOptimizer; S. Rajbhandari et al. (2019)
  */
 CALX_API calx_optimizer *calx_zero_redundancy_optimizer_with(

@@ -2,8 +2,9 @@
 // al., ZeRO: memory optimizations toward training trillion parameter models,
 // 2019, stage 1; torch_xla ZeroRedundancyOptimizer).
 //
-// All parameters of a type, joined and padded, are cut into as many equal
-// shards as there are ranks. A step scatters the sum of the gradients, lets an
+// All parameters of a group and type, joined and padded, are cut into as many
+// equal shards as there are ranks; each parameter alone, where the rule needs
+// its norm. A step scatters the sum of the gradients, lets an
 // ordinary optimiser step on the rank's own shard, and gathers the shards:
 //
 //   g = reduce_scatter(cat(grads)) / ranks
@@ -13,37 +14,17 @@
 //
 // Each rank selects its own part by a mask that it uploads: a rank's number in
 // the graph would make the programs of the ranks differ.
+#include "dist/zero.h"
 #include "base/alloc.h"
 #include "base/dtype.h"
-#include "base/options.h"
 #include "dist/dist.h"
 #include "lazy/lazy.h"
 #include "ops/ops.h"
-#include "optim/optimizer.h"
-
-enum { TYPES = 4 };  // floating ones
-
-typedef struct shard {
-  calx_dtype dtype;
-  int64_t total, size;  // elements of all parameters; of a shard
-  calx_tensor *own;     // (size), the inner optimiser's parameter
-} shard;
-
-typedef struct zero {
-  calx_optimizer base;  // base.inner steps on the shards
-  calx_module *shards;
-  calx_tensor *mask;    // bool (ranks, 1), true at this rank
-  calx_tensor **parts;  // scratch: one for each parameter, and the padding
-  calx_tensor **seen;   // the gradients that the shards have; NULL: none
-  // Of the parameters. Shard i is the inner optimiser's parameter i.
-  cx_optim_position *positions;
-  shard list[TYPES];
-  int n;
-} zero;
 
 // ---- joining and splitting --------------------------------------------------
 
-static calx_tensor *zeros(const zero *z, calx_dtype dtype, int64_t n)
+calx_tensor *cx_dist_zero_zeros(const cx_dist_zero *z, calx_dtype dtype,
+                                int64_t n)
 {
   calx_create_options o = { .size = sizeof o,
                             .dtype = dtype,
@@ -86,20 +67,21 @@ static calx_tensor *cat(calx_tensor **parts, size_t n)
 }
 
 // The parameters of the shard's type or their gradients, joined and padded.
-static calx_tensor *join(const zero *z, const shard *s, bool gradients)
+static calx_tensor *join(const cx_dist_zero *z, const cx_dist_shard *s,
+                         bool gradients)
 {
   size_t n = 0;
   for (size_t i = 0; i < z->base.n; i++) {
     const cx_optim_param *p = &z->base.params[i];
-    if (calx_tensor_dtype(p->tensor) != s->dtype) continue;
+    if (z->positions[i].inner != (size_t)(s - z->list)) continue;
     z->parts[n++] = flat(gradients ? gradient_of(p) : p->tensor);
   }
   int64_t rest = s->size * calx_world_size() - s->total;
-  if (rest != 0) z->parts[n++] = zeros(z, s->dtype, rest);
+  if (rest != 0) z->parts[n++] = cx_dist_zero_zeros(z, s->dtype, rest);
   return cat(z->parts, n);
 }
 
-static calx_tensor *own_part(const zero *z, const shard *s)
+static calx_tensor *own_part(const cx_dist_zero *z, const cx_dist_shard *s)
 {
   calx_tensor *all = join(z, s, false);
   int64_t dims[2] = { calx_world_size(), s->size }, first = 0;
@@ -110,12 +92,12 @@ static calx_tensor *own_part(const zero *z, const shard *s)
 }
 
 // Gathers the shards, (size) of each rank, and assigns the parameters.
-static void split(const zero *z, const shard *s)
+static void split(const cx_dist_zero *z, const cx_dist_shard *s)
 {
   calx_tensor *all = calx_all_gather_with(s->own, 0, NULL);
   for (size_t i = 0; i < z->base.n && calx_scope_error() == NULL; i++) {
     calx_tensor *t = z->base.params[i].tensor;
-    if (calx_tensor_dtype(t) != s->dtype) continue;
+    if (z->positions[i].inner != (size_t)(s - z->list)) continue;
     int64_t at = z->positions[i].first, n = calx_tensor_numel(t);
     calx_tensor *value = calx_slice(all, 0, at, at + n, 1);
     assign(t, calx_reshape(value, calx_tensor_shape(t)));
@@ -125,7 +107,7 @@ static void split(const zero *z, const shard *s)
 // ---- gradients --------------------------------------------------------------
 
 // *out_any is false where no parameter has a gradient.
-static calx_status *check_gradients(const zero *z, bool *out_any)
+static calx_status *check_gradients(const cx_dist_zero *z, bool *out_any)
 {
   size_t n = 0;
   const cx_optim_param *without = NULL;
@@ -148,7 +130,7 @@ static calx_status *check_gradients(const zero *z, bool *out_any)
                   without->path);
 }
 
-static void scatter(const zero *z, const shard *s)
+static void scatter(const cx_dist_zero *z, const cx_dist_shard *s)
 {
   calx_collective_options o = { .size = sizeof o,
                                 .scale = 1.0 / calx_world_size() };
@@ -160,9 +142,9 @@ static void scatter(const zero *z, const shard *s)
 
 // ---- gradients that are reduced before the step -----------------------------
 
-static void forget(zero *z)
+void cx_dist_zero_forget(cx_dist_zero *z)
 {
-  for (size_t i = 0; z->seen != NULL && i < z->base.n; i++) {
+  for (size_t i = 0; z->seen != NULL && i < z->n_seen; i++) {
     calx_release(z->seen[i]);
   }
   cx_free(z->seen);
@@ -170,10 +152,10 @@ static void forget(zero *z)
 }
 
 // Whether the shards' gradients were reduced from the parameters' present ones.
-static bool has_them(const zero *z)
+static bool has_them(const cx_dist_zero *z)
 {
-  bool same = z->seen != NULL;
-  for (int i = 0; i < z->n && same; i++) {
+  bool same = z->seen != NULL && z->n_seen == z->base.n;
+  for (size_t i = 0; i < z->n && same; i++) {
     const calx_tensor *grad = cx_lazy_tensor_grad(z->list[i].own);
     same = grad != NULL && !cx_lazy_tensor_poisoned(grad);
   }
@@ -186,41 +168,42 @@ static bool has_them(const zero *z)
   return same;
 }
 
-static calx_status *reduce(calx_optimizer *opt)
+calx_status *cx_dist_zero_reduce(calx_optimizer *opt)
 {
-  zero *z = (zero *)opt;
+  cx_dist_zero *z = (cx_dist_zero *)opt;
   bool any;
-  forget(z);
+  cx_dist_zero_forget(z);
   calx_optimizer_zero_grad(opt->inner);
   CALX_TRY(check_gradients(z, &any));
   if (!any) return NULL;
   z->seen = cx_calloc(opt->n, sizeof *z->seen);
   if (z->seen == NULL) return cx_out_of_memory();
+  z->n_seen = opt->n;
   for (size_t i = 0; i < opt->n; i++) {
     calx_tensor *grad = gradient_of(&opt->params[i]);
     z->seen[i] = calx_retain(cx_lazy_tensor_detached(grad));
   }
-  for (int i = 0; i < z->n; i++) scatter(z, &z->list[i]);
+  for (size_t i = 0; i < z->n; i++) scatter(z, &z->list[i]);
   return NULL;
 }
 
 // ---- a step -----------------------------------------------------------------
 
-static calx_status *step(calx_optimizer *opt)
+calx_status *cx_dist_zero_step(calx_optimizer *opt)
 {
-  zero *z = (zero *)opt;
+  cx_dist_zero *z = (cx_dist_zero *)opt;
   bool any, reduced = has_them(z);
-  forget(z);
+  cx_dist_zero_forget(z);
   CALX_TRY(check_gradients(z, &any));
   if (!any) return NULL;
   calx_scope *scope = calx_scope_begin();
   cx_lazy_no_grad_begin();
-  for (int i = 0; i < z->n; i++) {
+  for (size_t i = 0; i < z->n; i++) {
     if (!reduced) scatter(z, &z->list[i]);
     assign(z->list[i].own, own_part(z, &z->list[i]));
   }
   calx_optimizer_step(opt->inner);
-  for (int i = 0; i < z->n && calx_scope_error() == NULL; i++) {
+  for (size_t i = 0; i < z->n && calx_scope_error() == NULL; i++) {
     split(z, &z->list[i]);
   }
   bool consume = !opt->keep_gradients && calx_scope_error() == NULL;
@@ -230,121 +213,4 @@ static calx_status *step(calx_optimizer *opt)
   }
   cx_lazy_no_grad_end();
   return calx_scope_end(scope);
-}
-
-static cx_optim_position position(const calx_optimizer *opt, size_t i)
-{
-  return ((const zero *)opt)->positions[i];
-}
-
-static void zero_free(calx_optimizer *opt)
-{
-  zero *z = (zero *)opt;
-  forget(z);
-  calx_optimizer_free(opt->inner);
-  calx_module_free(z->shards);
-  calx_release(z->mask);
-  cx_free(z->parts);
-  cx_free(z->positions);
-}
-
-static const cx_optim_rule rule = { .name = "zero_redundancy_optimizer",
-                                    .bytes = sizeof(zero),
-                                    .step = step,
-                                    .reduce = reduce,
-                                    .position = position,
-                                    .free = zero_free };
-
-// ---- making -----------------------------------------------------------------
-
-static shard *shard_of(zero *z, calx_dtype dtype)
-{
-  for (int i = 0; i < z->n; i++) {
-    if (z->list[i].dtype == dtype) return &z->list[i];
-  }
-  z->list[z->n] = (shard){ .dtype = dtype };
-  return &z->list[z->n++];
-}
-
-static void make_shards(zero *z)
-{
-  for (size_t i = 0; i < z->base.n; i++) {
-    const calx_tensor *t = z->base.params[i].tensor;
-    shard *s = shard_of(z, calx_tensor_dtype(t));
-    z->positions[i] = (cx_optim_position){ .inner = (size_t)(s - z->list),
-                                           .first = s->total };
-    s->total += calx_tensor_numel(t);
-  }
-  int64_t ranks = calx_world_size();
-  calx_scope *scope = calx_scope_begin();
-  for (int i = 0; i < z->n; i++) {
-    shard *s = &z->list[i];
-    s->size = (s->total + ranks - 1) / ranks;
-    s->own = calx_module_param(z->shards, calx_dtype_name(s->dtype),
-                               zeros(z, s->dtype, s->size));
-  }
-  cx_optim_fail(&z->base, calx_scope_end(scope));
-}
-
-static void make_mask(zero *z)
-{
-  int64_t dims[2] = { calx_world_size(), 1 };
-  unsigned char *mine = cx_calloc((size_t)dims[0], 1);
-  if (mine == NULL) {
-    cx_optim_fail(&z->base, cx_out_of_memory());
-    return;
-  }
-  mine[calx_global_ordinal()] = 1;
-  cx_optim_fail(&z->base, cx_lazy_upload(z->base.device, CALX_BOOL, dims, 2,
-                                         mine, false, NULL, NULL, &z->mask));
-  cx_free(mine);
-}
-
-// The optimiser of the shards: its parameters are theirs, in their order.
-static calx_status *make_inner(zero *z, const calx_zero_redundancy_options *o)
-{
-  calx_optimizer *inner = o->make(o->user, z->shards);
-  z->base.inner = inner;
-  if (inner == NULL) {
-    return cx_invalid("%s: .make gave no optimiser", rule.name);
-  }
-  CALX_TRY(calx_optimizer_error(inner));
-  bool fits = inner->rule->step == NULL && inner->n == (size_t)z->n;
-  for (size_t i = 0; fits && i < inner->n; i++) {
-    fits = inner->params[i].tensor == z->list[i].own;
-  }
-  if (fits) return NULL;
-  return cx_invalid(
-      "%s: the %s that .make gave is not one of the shards'; make it of the "
-      "module that .make is given",
-      rule.name, inner->rule->name);
-}
-
-calx_optimizer *calx_zero_redundancy_optimizer_with(
-    calx_module *model, const calx_zero_redundancy_options *options)
-{
-  calx_optimizer *opt =
-      cx_optim_new(&rule, NULL, (cx_optim_choice){ .model = model });
-  if (!cx_optim_is_real(opt)) return opt;
-  zero *z = (zero *)opt;
-  calx_zero_redundancy_options o;
-  calx_status *status = cx_options_take(rule.name, options, &o, sizeof o);
-  if (status == NULL && o.make == NULL) {
-    status = cx_invalid(
-        "%s: .make is missing: which optimiser steps on the shards", rule.name);
-  }
-  cx_optim_fail(opt, status);
-  if (opt->status != NULL) return opt;
-  z->parts = cx_calloc(opt->n + 1, sizeof *z->parts);
-  z->positions = cx_calloc(opt->n, sizeof *z->positions);
-  if (z->parts == NULL || z->positions == NULL) {
-    cx_optim_fail(opt, cx_out_of_memory());
-    return opt;
-  }
-  z->shards = calx_module_new("Shards", NULL, NULL);
-  make_shards(z);
-  make_mask(z);
-  cx_optim_fail(opt, make_inner(z, &o));
-  if (opt->status == NULL) opt->keep_gradients = opt->inner->keep_gradients;
-  return opt;
 }

@@ -181,6 +181,11 @@ calx_status *cx_optim_append_group(calx_optimizer *opt, cx_optim_choice choice,
                                    cx_optim_group **out_group) CALX_MUST_USE;
 // Takes the last group away again.
 void cx_optim_drop_group(calx_optimizer *opt);
+// Appends a group of these parameters with the options that are given; those of
+// `options` that name parameters are not looked at.
+calx_status *cx_optim_add_group(calx_optimizer *opt, cx_optim_choice choice,
+                                const calx_param_group_options *options)
+    CALX_MUST_USE;
 // "sgd: lr -1, a number of 0 or more is wanted"; NULL: all options are good.
 calx_status *cx_optim_check_group(const cx_optim_group *g) CALX_MUST_USE;
 bool cx_optim_in_range(cx_optim_range range, double x);

@@ -114,21 +114,15 @@ static calx_status *set_given(cx_optim_group *g,
   return set_if_given(g, "eps", o->eps);
 }
 
-static calx_status *add_group(calx_optimizer *opt, calx_module *module,
-                              const calx_param_group_options *options)
+calx_status *cx_optim_add_group(calx_optimizer *opt, cx_optim_choice choice,
+                                const calx_param_group_options *options)
 {
   calx_param_group_options o;
   CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so it has no groups"));
   CALX_TRY(cx_options_take("optimizer_add_param_group", options, &o, sizeof o));
-  if (opt->inner != NULL && opt->rule->add_group == NULL) {
-    return cx_error(CALX_UNIMPLEMENTED, "%s: it takes no further groups",
-                    opt->rule->name);
-  }
   size_t groups = opt->n_groups;
   cx_optim_group *g;
-  calx_status *status = cx_optim_append_group(
-      opt, (cx_optim_choice){ module, o.params, o.n_params }, opt->defaults,
-      &g);
+  calx_status *status = cx_optim_append_group(opt, choice, opt->defaults, &g);
   if (status == NULL) {
     status = opt->rule->add_group != NULL ? opt->rule->add_group(opt, g, &o)
                                           : set_given(g, &o);
@@ -141,7 +135,14 @@ size_t calx_optimizer_add_param_group_with(
     calx_optimizer *opt, calx_module *module,
     const calx_param_group_options *options)
 {
-  calx_status *status = add_group(opt, module, options);
+  calx_param_group_options o;
+  calx_status *status =
+      cx_options_take("optimizer_add_param_group", options, &o, sizeof o);
+  if (status == NULL) {
+    cx_optim_choice choice = { module, o.params, o.n_params };
+    status = cx_optim_add_group(opt, choice, options);
+  }
+  bool good = status == NULL;
   cx_lazy_scope_pin(status);
-  return status == NULL ? opt->n_groups - 1 : SIZE_MAX;
+  return good ? opt->n_groups - 1 : SIZE_MAX;
 }
