@@ -20,20 +20,19 @@ bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b)
 static calx_status *copy_from_host(const calx_tensor *t,
                                    const calx_tensor *like, calx_tensor **out)
 {
-  const cx_graph_shape *s = cx_lazy_tensor_shape(like);
-  calx_dtype from = calx_tensor_dtype(t);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
+  calx_dtype from = s->dtype, to = calx_tensor_dtype(like);
   size_t n = (size_t)calx_tensor_numel(t);
   const void *data = calx_host_data(t);
   void *converted = NULL;
-  if (from != s->dtype) {
-    converted = cx_alloc(cx_io_bytes(like));
+  if (from != to) {
+    converted = cx_alloc(n * calx_dtype_size(to));
     if (converted == NULL) return cx_out_of_memory();
-    cx_io_convert(from, data, s->dtype, converted, n);
+    cx_io_convert(from, data, to, converted, n);
     data = converted;
   }
-  calx_status *status =
-      cx_lazy_upload(calx_tensor_device(like), s->dtype, s->dims, s->rank, data,
-                     false, NULL, NULL, out);
+  calx_status *status = cx_lazy_upload(calx_tensor_device(like), to, s->dims,
+                                       s->rank, data, false, NULL, NULL, out);
   cx_free(converted);
   return status;
 }

@@ -15,8 +15,8 @@ typedef struct cx_io_plan {
   size_t n, capacity;
 } cx_io_plan;  // the zero value changes nothing
 
-// A durable tensor with t's elements and the type, shape and device of `like`.
-// t may have another type and be on the host; the sizes must be equal.
+// A durable tensor with t's elements and shape, and the type and device of
+// `like`. t may have another type and be on the host.
 calx_status *cx_io_copy_to_device(calx_tensor *t, const calx_tensor *like,
                                   calx_tensor **out_tensor) CALX_MUST_USE;
 // Plans that `to` takes the elements of t.

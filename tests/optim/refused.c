@@ -1,5 +1,6 @@
 // refused: steps that fail, optimisers that cannot be, memory that is not
 // there. On the fake plugin: nothing here depends on numbers.
+#include "calx/optimizers.h"
 #include "net.h"
 
 // ---- failed steps -----------------------------------------------------------
@@ -137,7 +138,8 @@ static void test_bad_options(void **state)
   refused(calx_sgd(r, .nesterov = true), "nesterov with momentum 0");
   refused(calx_sgd(r, .nesterov = true, .momentum = 0.9, .dampening = 0.1),
           "dampening 0.1");
-  refused(calx_sgd(r, .dampening = (double)NAN), "sgd: dampening nan, a number is wanted");
+  refused(calx_sgd(r, .dampening = (double)NAN),
+          "sgd: dampening nan, a number is wanted");
   refused(calx_adam(r, .lr = -1), "adam: lr -1");
   refused(calx_adam(r, .eps = -1), "adam: eps -1");
   refused(calx_adamw(r, .weight_decay = -1), "adamw: weight_decay -1");
@@ -152,6 +154,44 @@ static void test_bad_options(void **state)
   calx_module *failed = calx_nn_linear(NULL, NULL, -1, 1);
   refused(calx_sgd(failed), "so sgd has no model");
   calx_module_free(failed);
+  calx_module_free(m.root);
+}
+
+// What torch.optim's constructors raise for, of what each has beside the above.
+static void test_bad_options_of_others(void **state)
+{
+  (void)state;
+  net m = make();
+  calx_module *r = m.root;
+  refused(calx_adadelta(r, .rho = 1.5),
+          "adadelta: rho 1.5, a number in [0, 1]");
+  refused(calx_adadelta(r, .lr = -1), "adadelta: lr -1");
+  refused(calx_adadelta(r, .eps = -1), "adadelta: eps -1");
+  refused(calx_rmsprop(r, .alpha = -1), "rmsprop: alpha -1");
+  refused(calx_rmsprop(r, .momentum = (double)NAN), "rmsprop: momentum nan");
+  refused(calx_rmsprop(r, .weight_decay = -1), "rmsprop: weight_decay -1");
+  refused(calx_adamax(r, .betas = { 0, 1 }), "adamax: betas 0.9 and 1");
+  refused(calx_nadam(r, .momentum_decay = -1), "nadam: momentum_decay -1");
+  refused(calx_nadam(r, .betas = { -1, 0 }), "nadam: betas -1 and 0.999");
+  refused(calx_radam(r, .eps = (double)NAN), "radam: eps nan");
+  refused(calx_rprop(r, .etas = { 1, 0 }), "rprop: etas 1 and 1.2");
+  refused(calx_rprop(r, .etas = { 0, 1 }), "rprop: etas 0.5 and 1");
+  refused(calx_rprop(r, .etas = { CALX_ZERO, 0 }), "rprop: etas 0 and 1.2");
+  refused(calx_rprop(r, .step_sizes = { (double)NAN, 0 }), "rprop: step_sizes");
+  refused(calx_asgd(r, .lr = -1), "asgd: lr -1");
+  refused(calx_asgd(r, .t0 = (double)NAN), "asgd: t0 nan, a number is wanted");
+  refused(calx_lamb(r, .betas = { 2, 0 }), "lamb: betas 2 and 0.999");
+  refused(calx_lars(r, .trust_coefficient = -1), "lars: trust_coefficient -1");
+  refused(calx_lars(r, .momentum = -1), "lars: momentum -1");
+  refused(calx_lion(r, .weight_decay = -1), "lion: weight_decay -1");
+  refused(calx_adafactor(r, .beta2_decay = 0.5),
+          "adafactor: beta2_decay 0.5, a number of 0 or less");
+  refused(calx_adafactor(r, .eps = { -1, 0 }), "adafactor: eps -1 and 0.001");
+  refused(calx_adafactor(r, .eps = { 0, (double)NAN }), "adafactor: eps");
+  refused(calx_adafactor(r, .d = 0.5), "adafactor: d 0.5, a number of 1 or");
+  calx_optimizer *good = calx_adadelta(r, .rho = 1, .lr = CALX_ZERO);
+  CHECK_STATUS_OK(calx_optimizer_error(good));
+  calx_optimizer_free(good);
   calx_module_free(m.root);
 }
 
@@ -238,6 +278,7 @@ int main(void)
     SUPPORT_TEST(test_failed_step_of_a_new_model),
     SUPPORT_TEST(test_failed_step_keeps_gradients),
     SUPPORT_TEST(test_bad_options),
+    SUPPORT_TEST(test_bad_options_of_others),
     SUPPORT_TEST(test_zero_options),
     SUPPORT_TEST(test_null),
     SUPPORT_TEST(test_out_of_memory),

@@ -219,6 +219,43 @@ static void test_types(void **state)
   calx_module_free(m);
 }
 
+static double rounded_to_bf16(double x)
+{
+  float f = (float)x;
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+  memcpy(&f, &bits, sizeof f);
+  return (double)f;
+}
+
+// A bf16 step is one of f32, rounded once: the first one of Adam from 0 goes as
+// far as lr. State is bf16, as PyTorch's is.
+static void test_narrow_types(void **state)
+{
+  (void)state;
+  static const double rates[] = { 0.01, 0.013, 0.03, 0.07, 0.0042 };
+  for (int i = 0; i < 5; i++) {
+    calx_module *m = calx_module_new("Net", NULL, NULL);
+    calx_scope *s = calx_scope_begin();
+    calx_tensor *zero = calx_zeros(CALX_SHAPE(1), .dtype = CALX_BF16);
+    calx_tensor *w = calx_module_param(m, "w", zero);
+    CHECK_STATUS_OK(calx_scope_end(s));
+    calx_optimizer *opt = calx_adam(m, .lr = rates[i]);
+    s = calx_scope_begin();
+    calx_backward(calx_sum(calx_mul(w, 3)));
+    calx_optimizer_step(opt);
+    calx_sync(NULL);
+    CHECK_VALUES(w, 0, -rounded_to_bf16(rates[i]));
+    calx_tensor *exp_avg = calx_optimizer_state(opt, 0, "exp_avg");
+    assert_int_equal(calx_tensor_dtype(exp_avg), CALX_BF16);
+    CHECK_VALUES(exp_avg, 0, rounded_to_bf16(0.1 * 3));
+    CHECK_STATUS_OK(calx_scope_end(s));
+    calx_optimizer_free(opt);
+    calx_module_free(m);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -227,6 +264,7 @@ int main(void)
     SUPPORT_TEST(test_accumulation_is_the_sum),
     SUPPORT_TEST(test_learning_rate),
     SUPPORT_TEST(test_types),
+    SUPPORT_TEST(test_narrow_types),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
