@@ -13,6 +13,7 @@
 #include "calx/dtype.h"
 #include "calx/export.h"
 #include "calx/init.h"
+#include "calx/function.h"
 #include "calx/io.h"
 #include "calx/layers.h"
 #include "calx/nn.h"

@@ -12,6 +12,7 @@
 #ifndef CALX_NN_H
 #define CALX_NN_H
 
+#include "calx/autograd.h"
 #include "calx/ops.h"
 
 #ifdef __cplusplus
@@ -63,6 +64,40 @@ CALX_API calx_tensor *calx_forward(calx_module *m, calx_tensor *x);
  *  @errors also INVALID_ARGUMENT a module that takes one */
 CALX_API calx_tensor *calx_forward2(calx_module *m, calx_tensor *x,
                                     calx_tensor *y);
+
+// ---- hooks ------------------------------------------------------------------
+
+/** Before a forward; another tensor replaces x, NULL does not.
+ *  @shape x as the module takes */
+typedef calx_tensor *calx_forward_pre_hook_fn(void *user, calx_module *m,
+                                              calx_tensor *x);
+/** After a forward; another tensor replaces y, NULL does not.
+ *  @shape y as the module gives */
+typedef calx_tensor *calx_forward_hook_fn(void *user, calx_module *m,
+                                          calx_tensor *x, calx_tensor *y);
+/** When the gradient of the module's input is there; another one replaces it,
+ *  NULL does not. @param grad_input NULL: the input requires no gradient
+ *  @shape grad_input as x, grad_output as y */
+typedef calx_tensor *calx_full_backward_hook_fn(void *user, calx_module *m,
+                                                calx_tensor *grad_input,
+                                                calx_tensor *grad_output);
+/** Hooks run in the order of registration, in each calx_forward() of the
+ *  module. They end with the module, or with calx_hook_remove(). free_user may
+ *  be NULL; it must not call calx. @errors INVALID_ARGUMENT a NULL
+ *  @source torch.nn.Module.register_forward_pre_hook */
+CALX_API calx_hook calx_module_register_forward_pre_hook(
+    calx_module *m, calx_forward_pre_hook_fn *fn, void *user,
+    calx_hook_free_fn *free_user);
+/** The same after the forward.
+ *  @source torch.nn.Module.register_forward_hook */
+CALX_API calx_hook
+calx_module_register_forward_hook(calx_module *m, calx_forward_hook_fn *fn,
+                                  void *user, calx_hook_free_fn *free_user);
+/** The same in the backward.
+ *  @source torch.nn.Module.register_full_backward_hook */
+CALX_API calx_hook calx_module_register_full_backward_hook(
+    calx_module *m, calx_full_backward_hook_fn *fn, void *user,
+    calx_hook_free_fn *free_user);
 
 /** Sets training mode (true) or evaluation, for the module and all below.
  *  Modules begin in training. @source torch.nn.Module.train */

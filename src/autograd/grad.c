@@ -50,15 +50,59 @@ bool calx_tensor_requires_grad(const calx_tensor *tensor)
   return tensor != NULL && cx_lazy_tensor_requires_grad(tensor);
 }
 
+static void end_region(bool enable)
+{
+  if (cx_lazy_grad_region_end(enable)) return;
+  const char *kind = enable ? "enable_grad" : "no_grad";
+  cx_lazy_scope_pin(cx_error(
+      CALX_FAILED_PRECONDITION,
+      "%s_end: no region was begun in this scope, or the innermost one is of "
+      "the other kind; regions end with the scope they began in",
+      kind));
+}
+
 void calx_no_grad_begin(void)
 {
-  cx_lazy_no_grad_begin();
+  cx_lazy_grad_region_begin(false);
 }
 
 void calx_no_grad_end(void)
 {
-  if (cx_lazy_no_grad_end()) return;
-  cx_lazy_scope_pin(cx_error(CALX_FAILED_PRECONDITION,
-                             "no_grad_end: no region was begun in this scope; "
-                             "regions end with the scope they began in"));
+  end_region(false);
+}
+
+void calx_enable_grad_begin(void)
+{
+  cx_lazy_grad_region_begin(true);
+}
+
+void calx_enable_grad_end(void)
+{
+  end_region(true);
+}
+
+bool calx_is_grad_enabled(void)
+{
+  return cx_lazy_grad_mode();
+}
+
+void calx_set_detect_anomaly(bool on)
+{
+  cx_lazy_debug_set(CX_LAZY_DEBUG_ANOMALY, on);
+}
+
+bool calx_is_anomaly_enabled(void)
+{
+  return cx_lazy_debug_on(CX_LAZY_DEBUG_ANOMALY);
+}
+
+void calx_detach_(calx_tensor *tensor)
+{
+  if (tensor == NULL) {
+    cx_lazy_scope_pin(cx_invalid("detach_: the tensor is NULL"));
+    return;
+  }
+  calx_status *status = cx_lazy_tensor_usable(tensor, "detach_", 0);
+  if (status == NULL) cx_lazy_tensor_cut(tensor);
+  cx_lazy_scope_pin(status);
 }

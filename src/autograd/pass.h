@@ -20,10 +20,16 @@ typedef struct cx_autograd_pass {
   cx_autograd_walk walk;
   calx_device *device;
   bool create_graph;
+  bool retain_graph;
   bool mode_before;      // of recording, outside of the batches
   unsigned char *marks;  // by cell; NULL: every leaf is asked for
   calx_tensor **grads;   // by cell; NULL: nothing flowed there
   bool *owned;           // by cell: retained by the pass
+  bool *kept;            // by cell: wanted at the end; NULL: none
+  bool *used;            // by entry: its rule asked for values
+  // Where gradients go at the end besides leaves: tensors that retain theirs.
+  cx_autograd_leaf *retained;
+  size_t n_retained, retained_capacity;
   calx_tensor **in_grads;
   size_t in_grads_capacity;
   size_t *fresh;  // cells that this batch set
@@ -43,6 +49,12 @@ bool cx_autograd_mark(cx_autograd_pass *p, size_t cell);
 void cx_autograd_mark_ways(cx_autograd_pass *p);
 // Adds a gradient to a cell.
 void cx_autograd_put(cx_autograd_pass *p, size_t cell, calx_tensor *grad);
+// Calls the hooks of a leaf or a node's output on the gradient in its cell.
+void cx_autograd_hook(cx_autograd_pass *p, cx_graph_extra *extra, size_t cell,
+                      uint32_t out);
+// After a pass that succeeded: what its rules asked for may not be asked for
+// again, unless the graph is retained.
+void cx_autograd_use_up(cx_autograd_pass *p);
 // Runs the rules from the cells that have a gradient to all that they reach.
 void cx_autograd_run(cx_autograd_pass *p);
 // Whether it failed so far; ops after that would be lost.

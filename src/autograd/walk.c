@@ -78,6 +78,12 @@ static bool leave(cx_autograd_walk *w, cx_graph_node *node)
 bool cx_autograd_walk_from(cx_autograd_walk *w, cx_graph_node *root)
 {
   size_t depth = 0;
+  if (!cx_grow(&w->roots, &w->roots_capacity, w->n_roots + 1,
+               sizeof(cx_graph_node *))) {
+    return false;
+  }
+  cx_graph_node_retain(root);
+  w->roots[w->n_roots++] = root;
   if (!enter(w, &depth, root)) return false;
   while (depth > 0) {
     cx_autograd_frame *top = &w->stack[depth - 1];
@@ -99,6 +105,8 @@ bool cx_autograd_walk_from(cx_autograd_walk *w, cx_graph_node *root)
 
 void cx_autograd_walk_free(cx_autograd_walk *w)
 {
+  for (size_t i = 0; i < w->n_roots; i++) cx_graph_node_release(w->roots[i]);
+  cx_free(w->roots);
   cx_free(w->entries);
   cx_free(w->leaves);
   cx_free(w->stack);

@@ -27,12 +27,15 @@ typedef struct cx_autograd_walk {
   size_t n_leaves, leaves_capacity;
   size_t n_cells;
   cx_autograd_map cells;  // of a node: its first; of a leaf's tensor: its own
+  cx_graph_node **roots;  // retained: a hook may release the output
+  size_t n_roots, roots_capacity;
   struct cx_autograd_frame *stack;
   size_t stack_capacity;
 } cx_autograd_walk;  // the zero value is ready
 
 // False: no memory.
 bool cx_autograd_walk_from(cx_autograd_walk *walk, cx_graph_node *root);
+// May be called for several roots, one after the other.
 // For an output that is a leaf itself.
 bool cx_autograd_walk_leaf(cx_autograd_walk *walk, calx_tensor *leaf);
 void cx_autograd_walk_free(cx_autograd_walk *walk);

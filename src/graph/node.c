@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/extra.h"
 
 static atomic_long live;
 
@@ -64,6 +65,7 @@ void cx_graph_leaf_release(cx_graph_leaf *leaf)
 {
   if (leaf == NULL) return;
   if (atomic_fetch_sub_explicit(&leaf->refs, 1, memory_order_acq_rel) == 1) {
+    cx_graph_extra_free(leaf->extra);
     cx_free(leaf);
   }
 }
@@ -142,6 +144,7 @@ static cx_graph_node *free_one(cx_graph_node *node, cx_graph_node *rest)
     cx_pjrt_buffer_release(node->out[k].buffer);
     cx_graph_node_release(node->out[k].data);  // has no inputs and no such twin
   }
+  cx_graph_extra_free(node->extra);
   calx_status_free(node->error);
   cx_free(node);
   atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);

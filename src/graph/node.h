@@ -26,6 +26,8 @@ typedef struct cx_graph_node cx_graph_node;
 typedef struct cx_graph_leaf cx_graph_leaf;
 typedef struct cx_graph_emit cx_graph_emit;  // see graph/lower.h
 typedef struct cx_lazy_tape cx_lazy_tape;    // see lazy/tape.h
+// What few nodes and leaves have besides; see graph/extra.h
+typedef struct cx_graph_extra cx_graph_extra;
 
 typedef struct cx_graph_shape {
   calx_dtype dtype;
@@ -94,6 +96,9 @@ enum {
   CX_GRAPH_NODE_TRAIN = 32,       // an op that depends on train/eval, in train
   CX_GRAPH_NODE_COLLECTIVE = 64,  // an op in which all ranks take part
   CX_GRAPH_NODE_SHORT = 128,  // data: of an epoch's last batch, a smaller one
+  // A backward pass used the values that its gradient rule needs, and did not
+  // retain them: a second one is refused.
+  CX_GRAPH_NODE_USED_UP = 256,
 };
 
 struct cx_graph_node {
@@ -112,6 +117,8 @@ struct cx_graph_node {
   const char *module;
   // The public function that recorded it as one of several ops; NULL: none.
   const char *composite;
+  // Hooks on its outputs, a custom function's context; NULL: none.
+  cx_graph_extra *extra;
   calx_status *error;  // of a failed execution; set before CX_GRAPH_NODE_FAILED
   // A traversal's, under the device's lock.
   uint64_t mark;
@@ -160,6 +167,7 @@ static inline void cx_graph_node_set_flags(cx_graph_node *node, uint32_t flags)
 struct cx_graph_leaf {
   atomic_int refs;
   _Atomic(void *) tensor;  // calx_tensor *, or NULL when it is gone
+  cx_graph_extra *extra;   // hooks on its gradient; NULL: none
 };
 void cx_graph_leaf_retain(cx_graph_leaf *leaf);
 void cx_graph_leaf_release(cx_graph_leaf *leaf);

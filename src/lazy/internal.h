@@ -105,7 +105,9 @@ struct calx_scope {
   calx_tensor **tensors;
   size_t count, capacity;
   calx_status *error;
-  int no_grad_before;  // depth of regions that began outside
+  // Of the regions with and without gradients that began outside.
+  uint32_t grad_regions_before;
+  uint64_t grad_bits_before;
   int regions_before;  // the same of a profile's
   bool is_root;
   calx_site site;
@@ -128,7 +130,8 @@ typedef struct cx_lazy_thread_state {
   calx_device *device;  // set by calx_device_set_current
   calx_device *steps;   // on which this thread changes durable tensors
   bool lost;            // an error, for which there was not even a root scope
-  int no_grad;          // depth of regions
+  uint32_t grad_regions;  // how many are open
+  uint64_t grad_bits;     // 1: with gradients; bit 0 is the innermost
   const char *module;
   const char *composite;
   int64_t recorded;  // ops since the last sync

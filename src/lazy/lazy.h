@@ -14,14 +14,16 @@
 
 // ---- mode: the calling thread's state and the environment's switches --------
 
-enum {  // CALX_DEBUG=handles,indices,donation,nan,trap, and numbers
+enum {  // CALX_DEBUG=handles,indices,donation,nan,trap,anomaly, and numbers
   CX_LAZY_DEBUG_HANDLES = 1,
   CX_LAZY_DEBUG_INDICES = 2,
   CX_LAZY_DEBUG_DONATION = 4,
   CX_LAZY_DEBUG_NAN = 8,
   CX_LAZY_DEBUG_TRAP = 16,
+  CX_LAZY_DEBUG_ANOMALY = 32,
 };
 bool cx_lazy_debug_on(int which);
+void cx_lazy_debug_set(int which, bool on);
 bool cx_lazy_eager(void);  // CALX_EAGER=1
 int64_t cx_lazy_env_int(const char *name, int64_t otherwise);
 int64_t cx_lazy_pending_limit(void);  // CALX_PENDING_LIMIT, in ops; 0: none
@@ -29,8 +31,18 @@ void cx_lazy_mode_reload(void);       // tests: reads the environment again
 
 void cx_lazy_grad_mode_set(bool on);  // the no-grad region of the current scope
 bool cx_lazy_grad_mode(void);
-void cx_lazy_no_grad_begin(void);  // regions nest, and end with their scope
-bool cx_lazy_no_grad_end(void);    // false: none was begun in the current scope
+// Regions with gradients or without; they nest, and end with their scope.
+void cx_lazy_grad_region_begin(bool enable);
+// False: the innermost region of the current scope is none of this kind.
+bool cx_lazy_grad_region_end(bool enable);
+static inline void cx_lazy_no_grad_begin(void)
+{
+  cx_lazy_grad_region_begin(false);
+}
+static inline bool cx_lazy_no_grad_end(void)
+{
+  return cx_lazy_grad_region_end(false);
+}
 // Between a loader's batches that share one sync (batches_per_execution): a
 // step leaves its sync to the loader.
 void cx_lazy_sync_defer(bool on);
@@ -132,6 +144,11 @@ void cx_lazy_tensor_set_batch(calx_tensor *t, const char *part, bool is_short);
 bool cx_lazy_tensor_requires_grad(const calx_tensor *t);  // leaf or on the tape
 void cx_lazy_tensor_set_requires_grad(calx_tensor *t, bool on);  // of a leaf
 bool cx_lazy_tensor_is_leaf(const calx_tensor *t);
+// The record by which others find the tensor while it lives; made where it has
+// none. NULL: no memory.
+cx_graph_leaf *cx_lazy_tensor_leaf(calx_tensor *t);
+// The handle itself loses its history and its gradient edge.
+void cx_lazy_tensor_cut(calx_tensor *t);
 calx_tensor *cx_lazy_tensor_grad(calx_tensor *t);  // NULL: none
 // Takes one ownership of grad (NULL: clears).
 void cx_lazy_tensor_set_grad(calx_tensor *t, calx_tensor *grad);

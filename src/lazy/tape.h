@@ -14,6 +14,8 @@ struct cx_lazy_tape {
   calx_device *device;
   calx_tensor *const *out_grads;  // n_out; NULL: nothing flowed there
   calx_tensor **in_grads;         // n_in, to be filled; NULL: nothing flows
+  bool *used_values;  // set where the rule asks for an input or an output
+  bool create_graph;
 };
 
 calx_tensor *cx_lazy_tape_in(const cx_lazy_tape *tape, uint32_t i);

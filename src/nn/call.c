@@ -40,8 +40,7 @@ static calx_tensor *call(calx_module *m, calx_tensor *x, calx_tensor *second)
   const char *before =
       cx_lazy_module_path_set(m->path[0] != '\0' ? m->path : NULL);
   watch w = watched;
-  calx_tensor *y = second != NULL ? m->layer->forward2(m->state, x, second)
-                                  : m->forward(m->self, x);
+  calx_tensor *y = cx_nn_module_call(m, x, second);
   if (w.fn != NULL && y != NULL) w.fn(w.user, m, y);
   cx_lazy_module_path_set(before);
   if (y != NULL) return y;

@@ -172,6 +172,7 @@ static void module_free(calx_module *m)
     calx_release(m->entries[i].tensor);
     if (m->entries[i].child != NULL) module_free(m->entries[i].child);
   }
+  cx_hook_list_free(&m->hooks);
   cx_free(m->entries);
   cx_free(m->kind);
   cx_free(m->state);

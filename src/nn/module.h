@@ -2,6 +2,7 @@
 #ifndef CX_NN_MODULE_H
 #define CX_NN_MODULE_H
 
+#include "base/hook.h"
 #include "base/text.h"
 #include "calx/nn.h"
 
@@ -42,6 +43,7 @@ struct calx_module {
   cx_nn_module_entry *entries;
   size_t count, capacity;
   calx_status *status;  // of a root: its first failure
+  cx_hook_list hooks;
 };
 
 // A layer: a module that owns `bytes` of zeroed state, which its forward is
@@ -70,6 +72,10 @@ bool cx_nn_module_watched(void);
 // Records a failure to make the module, or NULL. The root keeps its first and
 // owns it.
 void cx_nn_module_fail(calx_module *m, calx_status *status);
+// Calls its function between its hooks, which see the first input. second: of
+// calx_forward2, else NULL.
+calx_tensor *cx_nn_module_call(calx_module *m, calx_tensor *x,
+                               calx_tensor *second);
 // Whether it is the module that constructors return without memory.
 bool cx_nn_module_is_nil(const calx_module *m);
 // The length of m's own path and its dot, with which the paths below m begin.

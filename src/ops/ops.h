@@ -136,6 +136,29 @@ bool cx_ops_in_range(cx_text *why, const char *name, int64_t n, int64_t least,
 // Operands of one calx_cat, at most.
 enum { CX_OPS_CAT_MOST = 4096 };
 
+// ---- functions with a gradient of their own ---------------------------------
+
+// What a node of `function` holds; freed with the node, once.
+typedef struct cx_ops_function cx_ops_function;
+struct cx_ops_function {
+  void (*backward)(cx_ops_function *f, const cx_lazy_tape *tape);
+  void (*free)(cx_ops_function *f);
+};
+// Outputs of one such function, as many as a node can have.
+enum { CX_OPS_FUNCTION_OUTPUTS = 8 };
+
+// Records that `results` (n_out of them, detached) are f's outputs for the
+// first n_in operands, through which gradients flow. Further operands are for
+// the backward only. Operands: inputs, results, others. Takes f over.
+void cx_ops_function_record(cx_ops_function *f, const char *name,
+                            calx_tensor *const *operands, uint32_t n_operands,
+                            uint32_t n_in, calx_tensor **outs, uint32_t n_out);
+// x as a result of its own, on which hooks can be registered.
+calx_tensor *cx_ops_identity(calx_tensor *x);
+// x, but what is computed from it is computed after all `n` operands and is not
+// merged with what is computed from x itself. in[0] is x.
+calx_tensor *cx_ops_barrier(calx_tensor *const *in, uint32_t n);
+
 // ---- batch normalisation ----------------------------------------------------
 
 // All dimensions but 1, the channels. Returns how many.

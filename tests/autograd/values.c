@@ -86,7 +86,7 @@ static void test_leaf_is_the_output(void **state)
   calx_tensor *g, *other = LEAF(1);
   calx_grad_of(x, &x, 1, &g);
   CHECK_VALUES(g, 0, 1);
-  calx_grad_of(x, &other, 1, &g);
+  calx_grad_of(x, &other, 1, &g, .allow_unused = true);
   assert_null(g);
   CHECK_STATUS_OK(calx_scope_end(s));
 }
@@ -165,7 +165,7 @@ static void test_grad_of(void **state)
   calx_tensor *y = calx_sum(calx_mul(square, square));
   calx_tensor *inputs[] = { x, square, other, unused, y };
   calx_tensor *grads[5];
-  calx_grad_of(y, inputs, 5, grads);
+  calx_grad_of(y, inputs, 5, grads, .allow_unused = true);
   CHECK_VALUES(grads[0], 1e-12, 4, 32);
   CHECK_VALUES(grads[1], 1e-12, 2, 8);
   assert_null(grads[2]);
@@ -178,7 +178,8 @@ static void test_grad_of(void **state)
 
 // ---- second derivatives -----------------------------------------------------
 
-static const calx_backward_options twice = { .create_graph = true };
+static const calx_grad_of_options twice = { .create_graph = true };
+static const calx_backward_options back_twice = { .create_graph = true };
 
 static calx_tensor *derivative(calx_tensor *y, calx_tensor *x)
 {
@@ -234,7 +235,7 @@ static void test_hessian(void **state)
   for (int k = 0; k < 6; k++) {
     calx_tensor *row;
     calx_tensor *gk = calx_select(calx_flatten(g), 0, k);
-    calx_grad_of(gk, &w, 1, &row);
+    calx_grad_of(gk, &w, 1, &row, .retain_graph = true);
     size_t n;
     double *got = support_read(row, &n), *at[2];
     for (int side = 0; side < 2; side++) {
@@ -260,18 +261,18 @@ static void test_create_graph_on_leaves(void **state)
   (void)state;
   calx_scope *s = calx_scope_begin();
   calx_tensor *x = LEAF(2);
-  calx_backward_with(calx_sum(cube(x)), &twice);
+  calx_backward_with(calx_sum(cube(x)), &back_twice);
   calx_tensor *first = calx_grad(x), *second;
   assert_true(calx_tensor_requires_grad(first));
   calx_grad_of(calx_sum(first), &x, 1, &second);
   CHECK_VALUES(second, 1e-12, 12);
-  calx_backward_with(calx_sum(cube(x)), &twice);
+  calx_backward_with(calx_sum(cube(x)), &back_twice);
   CHECK_VALUES(calx_grad(x), 1e-12, 24);
   calx_grad_of(calx_sum(calx_grad(x)), &x, 1, &second);
   CHECK_VALUES(second, 1e-12, 24);
   calx_zero_grad(x);
   calx_backward(calx_sum(x));  // no history, to which one is added
-  calx_backward_with(calx_sum(cube(x)), &twice);
+  calx_backward_with(calx_sum(cube(x)), &back_twice);
   calx_grad_of(calx_sum(calx_grad(x)), &x, 1, &second);
   CHECK_VALUES(second, 1e-12, 12);
   CHECK_STATUS_OK(calx_scope_end(s));
@@ -285,10 +286,10 @@ static void test_gradient_of_the_gradient(void **state)
   calx_tensor *x = LEAF(1, 2), *v = LEAF(0, 0);
   calx_tensor *direction =
       support_tensor(CALX_F64, CALX_SHAPE(2), (double[]){ 10, 1 });
-  calx_backward_options up = { .gradient = v, .create_graph = true };
+  calx_grad_of_options up = { .gradient = v, .create_graph = true };
   calx_tensor *g, *jv;
   calx_grad_of_with(cube(x), &x, 1, &g, &up);
-  calx_backward_options along = { .gradient = direction };
+  calx_grad_of_options along = { .gradient = direction };
   calx_grad_of_with(g, &v, 1, &jv, &along);
   CHECK_VALUES(jv, 1e-12, 30, 12);
   calx_grad_of_with(x, &x, 1, &g, &up);

@@ -69,7 +69,7 @@ static void evaluate(const subject *s, const point *p, result *r)
   }
   calx_tensor *y = s->fn(in);
   calx_tensor *f = calx_sum(calx_mul(y, weights(y, 0.9)));
-  calx_backward_options o = { .size = sizeof o, .create_graph = true };
+  calx_grad_of_options o = { .size = sizeof o, .create_graph = true };
   calx_grad_of_with(f, in, s->n_in, first, &o);
   r->f = calx_item(f);
   calx_tensor *vg = NULL;
@@ -82,7 +82,7 @@ static void evaluate(const subject *s, const point *p, result *r)
   }
   if (!s->flat) {
     r->vg = calx_item(vg);
-    calx_grad_of(vg, in, s->n_in, second);
+    calx_grad_of(vg, in, s->n_in, second, .allow_unused = true);
     for (size_t k = 0; k < s->n_in; k++) {
       for (size_t i = 0; i < MOST; i++) r->second[k][i] = 0;
       if (second[k] != NULL) read_all(second[k], r->second[k]);

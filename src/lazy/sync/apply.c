@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "base/trace.h"
 #include "lazy/internal.h"
+#include "lazy/sync/anomaly.h"
 #include "lazy/tape.h"
 
 // Counts what the thread recorded since its last sync. Programs that read and
@@ -143,6 +144,9 @@ static calx_tensor *apply(const cx_lazy_call *call, calx_tensor **outs)
   count_recorded();
   cx_graph_node_release(node);
   if (cx_lazy_eager() && !cx_lazy_tensor_poisoned(first)) cx_lazy_read(first);
+  if (cx_lazy_debug_on(CX_LAZY_DEBUG_ANOMALY)) {
+    cx_lazy_check_anomaly(first, outs, n_out);
+  }
   return first;
 }
 
@@ -158,6 +162,7 @@ calx_tensor *cx_lazy_apply(const cx_lazy_call *call, calx_tensor **outs)
 
 calx_tensor *cx_lazy_tape_in(const cx_lazy_tape *tape, uint32_t i)
 {
+  if (tape->used_values != NULL) *tape->used_values = true;
   const cx_graph_input *in = &tape->node->in[i];
   calx_tensor *t =
       cx_lazy_tensor_of((cx_graph_value){ in->node, in->out }, tape->device);
@@ -175,5 +180,6 @@ calx_tensor *cx_lazy_tape_in(const cx_lazy_tape *tape, uint32_t i)
 
 calx_tensor *cx_lazy_tape_out(const cx_lazy_tape *tape, uint32_t k)
 {
+  if (tape->used_values != NULL) *tape->used_values = true;
   return cx_lazy_tensor_of((cx_graph_value){ tape->node, k }, tape->device);
 }

@@ -22,7 +22,8 @@ static int parse_debug(const char *list)
                 { "indices", CX_LAZY_DEBUG_INDICES },
                 { "donation", CX_LAZY_DEBUG_DONATION },
                 { "nan", CX_LAZY_DEBUG_NAN },
-                { "trap", CX_LAZY_DEBUG_TRAP } };
+                { "trap", CX_LAZY_DEBUG_TRAP },
+                { "anomaly", CX_LAZY_DEBUG_ANOMALY } };
   int flags = 0;
   for (const char *p = list; p != NULL && *p != '\0';) {
     size_t n = strcspn(p, ",");
@@ -36,7 +37,7 @@ static int parse_debug(const char *list)
     } else if (n != 0 && strspn(p, "0123456789") < n) {
       cx_log(
           "CALX_DEBUG: '%.*s' is none of handles, indices, donation, nan, "
-          "trap, and no number",
+          "trap, anomaly, and no number",
           (int)n, p);
     }
     p += n + (p[n] == ',');
@@ -52,6 +53,16 @@ bool cx_lazy_debug_on(int which)
     atomic_store_explicit(&debug_flags, flags, memory_order_relaxed);
   }
   return (flags & which) != 0;
+}
+
+void cx_lazy_debug_set(int which, bool on)
+{
+  cx_lazy_debug_on(0);  // the environment has been read
+  if (on) {
+    atomic_fetch_or(&debug_flags, which);
+  } else {
+    atomic_fetch_and(&debug_flags, ~which);
+  }
 }
 
 bool cx_lazy_eager(void)
@@ -95,12 +106,13 @@ void cx_lazy_mode_reload(void)
 
 void cx_lazy_grad_mode_set(bool on)
 {
-  cx_lazy_self.no_grad = on ? 0 : 1;
+  cx_lazy_self.grad_regions = on ? 0 : 1;
+  cx_lazy_self.grad_bits = 0;
 }
 
 bool cx_lazy_grad_mode(void)
 {
-  return cx_lazy_self.no_grad == 0;
+  return cx_lazy_self.grad_regions == 0 || (cx_lazy_self.grad_bits & 1) != 0;
 }
 
 static _Thread_local bool deferred;

@@ -81,6 +81,13 @@ bool cx_lazy_tensor_is_leaf(const calx_tensor *t)
          !cx_lazy_tensor_requires_grad(t);
 }
 
+void cx_lazy_tensor_cut(calx_tensor *t)
+{
+  if (t == cx_lazy_tensor_nil()) return;
+  t->flags &= ~(uint32_t)CX_LAZY_T_REQUIRES_GRAD;
+  t->flags |= CX_LAZY_T_DETACHED;
+}
+
 calx_tensor *cx_lazy_tensor_grad(calx_tensor *t)
 {
   return t->grad;

@@ -125,7 +125,8 @@ calx_status *cx_lazy_scope_pop(void)
 {
   calx_scope *s = cx_lazy_self.top;
   release_tensors(s);
-  cx_lazy_self.no_grad = s->no_grad_before;
+  cx_lazy_self.grad_regions = s->grad_regions_before;
+  cx_lazy_self.grad_bits = s->grad_bits_before;
   cx_trace_region_cut(s->regions_before);
   calx_status *error = s->error;
   s->error = NULL;
@@ -164,7 +165,8 @@ static calx_scope *scope_new(void)
   s->parent = cx_lazy_self.top;
   s->depth = s->parent != NULL ? s->parent->depth + 1 : 0;
   s->thread = &cx_lazy_self;
-  s->no_grad_before = cx_lazy_self.no_grad;
+  s->grad_regions_before = cx_lazy_self.grad_regions;
+  s->grad_bits_before = cx_lazy_self.grad_bits;
   s->regions_before = cx_trace_region_count();
   s->site = *cx_site();
   return s;
@@ -227,19 +229,33 @@ calx_tensor *cx_lazy_scope_give(calx_tensor *t)
   return cx_lazy_tensor_nil();
 }
 
-// ---- no-grad regions --------------------------------------------------------
+// ---- regions with and without gradients -------------------------------------
 
-void cx_lazy_no_grad_begin(void)
+enum { MAX_REGIONS = 64 };  // the bits that say which kind each one is
+
+void cx_lazy_grad_region_begin(bool enable)
 {
   cx_lazy_scope_current();  // the region belongs to a scope
-  cx_lazy_self.no_grad++;
+  if (cx_lazy_self.grad_regions == MAX_REGIONS) {
+    cx_lazy_scope_pin(cx_error(
+        CALX_RESOURCE_EXHAUSTED,
+        "%s_begin: %d regions are open already: is there a %s_end missing?",
+        enable ? "enable_grad" : "no_grad", MAX_REGIONS,
+        enable ? "enable_grad" : "no_grad"));
+    return;
+  }
+  cx_lazy_self.grad_regions++;
+  cx_lazy_self.grad_bits = cx_lazy_self.grad_bits << 1 | enable;
 }
 
-bool cx_lazy_no_grad_end(void)
+bool cx_lazy_grad_region_end(bool enable)
 {
   const calx_scope *s = cx_lazy_scope_current();
-  if (cx_lazy_self.no_grad <= (s != NULL ? s->no_grad_before : 0)) return false;
-  cx_lazy_self.no_grad--;
+  uint32_t outer = s != NULL ? s->grad_regions_before : 0;
+  if (cx_lazy_self.grad_regions <= outer) return false;
+  if (((cx_lazy_self.grad_bits & 1) != 0) != enable) return false;
+  cx_lazy_self.grad_regions--;
+  cx_lazy_self.grad_bits >>= 1;
   return true;
 }
 

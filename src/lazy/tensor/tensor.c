@@ -367,23 +367,28 @@ void cx_lazy_tensor_expire(calx_tensor *t, cx_lazy_problem *why)
 
 // ---- gradients --------------------------------------------------------------
 
+cx_graph_leaf *cx_lazy_tensor_leaf(calx_tensor *t)
+{
+  if (t == &nil || t->leaf != NULL) return t->leaf;
+  t->leaf = cx_alloc(sizeof *t->leaf);
+  if (t->leaf == NULL) {
+    cx_lazy_scope_pin(cx_out_of_memory());
+    return NULL;
+  }
+  atomic_init(&t->leaf->refs, 1);
+  atomic_init(&t->leaf->tensor, t);
+  t->leaf->extra = NULL;
+  return t->leaf;
+}
+
 void cx_lazy_tensor_set_requires_grad(calx_tensor *t, bool on)
 {
   if (t == &nil) return;
   if (!on) {
     t->flags &= ~(uint32_t)CX_LAZY_T_REQUIRES_GRAD;
-    return;
+  } else if (cx_lazy_tensor_leaf(t) != NULL) {
+    t->flags |= CX_LAZY_T_REQUIRES_GRAD;
   }
-  if (t->leaf == NULL) {
-    t->leaf = cx_alloc(sizeof *t->leaf);
-    if (t->leaf == NULL) {
-      cx_lazy_scope_pin(cx_out_of_memory());
-      return;
-    }
-    atomic_init(&t->leaf->refs, 1);
-    atomic_init(&t->leaf->tensor, t);
-  }
-  t->flags |= CX_LAZY_T_REQUIRES_GRAD;
 }
 
 void cx_lazy_tensor_set_grad(calx_tensor *t, calx_tensor *grad)

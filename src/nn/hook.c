@@ -1,0 +1,174 @@
+// nn/hook: functions that are called around a module's forward and in its
+// backward.
+//
+// For the backward, input and output pass through nodes of their own. The
+// output's hook keeps its gradient until the input's one has been reached.
+#include "base/alloc.h"
+#include "lazy/lazy.h"
+#include "nn/module.h"
+#include "ops/ops.h"
+
+enum { FORWARD_PRE = 1, FORWARD, FULL_BACKWARD };
+
+static calx_hook add(calx_module *m, const char *kind, const cx_hook *hook)
+{
+  calx_hook h = { 0 };
+  calx_status *status = NULL;
+  if (m == NULL || hook->fn == NULL) {
+    status = cx_invalid(
+        "module_register_%s_hook: the module or the function "
+        "is NULL",
+        kind);
+  } else if (cx_nn_module_is_nil(m)) {
+    status = cx_out_of_memory();
+  } else {
+    h.id = cx_hook_add(&m->hooks, hook);
+    if (h.id == 0) status = cx_out_of_memory();
+  }
+  if (h.id == 0 && hook->drop != NULL) hook->drop(hook->user);
+  cx_lazy_scope_pin(status);
+  return h;
+}
+
+calx_hook calx_module_register_forward_pre_hook(calx_module *m,
+                                                calx_forward_pre_hook_fn *fn,
+                                                void *user,
+                                                calx_hook_free_fn *free_user)
+{
+  return add(m, "forward_pre",
+             &(cx_hook){ .kind = FORWARD_PRE,
+                         .fn = (cx_hook_fn *)fn,
+                         .user = user,
+                         .drop = free_user });
+}
+
+calx_hook calx_module_register_forward_hook(calx_module *m,
+                                            calx_forward_hook_fn *fn,
+                                            void *user,
+                                            calx_hook_free_fn *free_user)
+{
+  return add(m, "forward",
+             &(cx_hook){ .kind = FORWARD,
+                         .fn = (cx_hook_fn *)fn,
+                         .user = user,
+                         .drop = free_user });
+}
+
+calx_hook calx_module_register_full_backward_hook(
+    calx_module *m, calx_full_backward_hook_fn *fn, void *user,
+    calx_hook_free_fn *free_user)
+{
+  return add(m, "full_backward",
+             &(cx_hook){ .kind = FULL_BACKWARD,
+                         .fn = (cx_hook_fn *)fn,
+                         .user = user,
+                         .drop = free_user });
+}
+
+// ---- the backward -----------------------------------------------------------
+
+typedef struct passage {
+  int refs;  // the hooks on the input and on the output
+  calx_module *module;
+  bool has_input;
+  calx_tensor *grad_output;  // of the pass under way; owned
+} passage;
+
+static void drop_passage(void *user)
+{
+  passage *p = user;
+  if (--p->refs != 0) return;
+  calx_release(p->grad_output);
+  cx_free(p);
+}
+
+static calx_tensor *call_backward(passage *p, calx_tensor *grad_input)
+{
+  calx_tensor *now = grad_input;
+  cx_hook *h = NULL;
+  while ((h = cx_hook_next(&p->module->hooks, h, FULL_BACKWARD, 0)) != NULL) {
+    calx_full_backward_hook_fn *fn = (calx_full_backward_hook_fn *)h->fn;
+    calx_tensor *other = fn(h->user, p->module, now, p->grad_output);
+    if (other != NULL && now != NULL) now = other;
+  }
+  calx_release(p->grad_output);
+  p->grad_output = NULL;
+  return now != grad_input ? now : NULL;
+}
+
+static calx_tensor *see_output(void *user, calx_tensor *grad)
+{
+  passage *p = user;
+  calx_release(p->grad_output);
+  p->grad_output = calx_retain(grad);
+  if (!p->has_input) call_backward(p, NULL);
+  return NULL;
+}
+
+static calx_tensor *see_input(void *user, calx_tensor *grad)
+{
+  return call_backward(user, grad);
+}
+
+static calx_tensor *watch(calx_tensor *t, passage *p, calx_gradient_hook_fn *fn)
+{
+  t = cx_ops_identity(t);
+  if (cx_lazy_tensor_poisoned(t)) return t;
+  p->refs++;
+  calx_register_hook(t, fn, p, drop_passage);
+  return t;
+}
+
+// ---- the forward ------------------------------------------------------------
+
+static calx_tensor *call_pre(calx_module *m, calx_tensor *x)
+{
+  cx_hook *h = NULL;
+  while ((h = cx_hook_next(&m->hooks, h, FORWARD_PRE, 0)) != NULL) {
+    calx_tensor *y = ((calx_forward_pre_hook_fn *)h->fn)(h->user, m, x);
+    if (y != NULL) x = y;
+  }
+  return x;
+}
+
+static calx_tensor *call_post(calx_module *m, calx_tensor *x, calx_tensor *y)
+{
+  cx_hook *h = NULL;
+  while (y != NULL && (h = cx_hook_next(&m->hooks, h, FORWARD, 0)) != NULL) {
+    calx_tensor *z = ((calx_forward_hook_fn *)h->fn)(h->user, m, x, y);
+    if (z != NULL) y = z;
+  }
+  return y;
+}
+
+static bool flows(const calx_tensor *t)
+{
+  return t != NULL && !cx_lazy_tensor_poisoned(t) && cx_lazy_grad_mode() &&
+         cx_lazy_tensor_requires_grad(t);
+}
+
+static calx_tensor *run(calx_module *m, calx_tensor *x, calx_tensor *second)
+{
+  return second != NULL ? m->layer->forward2(m->state, x, second)
+                        : m->forward(m->self, x);
+}
+
+calx_tensor *cx_nn_module_call(calx_module *m, calx_tensor *x,
+                               calx_tensor *second)
+{
+  if (m->hooks.first == NULL) return run(m, x, second);
+  x = call_pre(m, x);
+  passage *p = NULL;
+  if (cx_hook_list_has(&m->hooks, FULL_BACKWARD)) {
+    p = cx_calloc(1, sizeof *p);
+    if (p == NULL) return cx_lazy_tensor_poison(cx_out_of_memory());
+    *p = (passage){ .refs = 1, .module = m, .has_input = flows(x) };
+    if (p->has_input) x = watch(x, p, see_input);
+  }
+  calx_tensor *y = call_post(m, x, run(m, x, second));
+  if (p != NULL) {
+    if (flows(y)) y = watch(y, p, see_output);
+    drop_passage(p);
+  }
+  return y;
+}
