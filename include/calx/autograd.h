@@ -51,6 +51,7 @@ typedef struct CALX_OPTIONS calx_backward_options {
 CALX_API void calx_backward_with(calx_tensor *output,
                                  const calx_backward_options *options);
 /** The same from several outputs in one pass; options->gradient is not used.
+ *  @shape outputs any
  *  @errors as calx_backward_with  @source torch.autograd.backward */
 CALX_API void calx_backward_n(calx_tensor *const *outputs, size_t n_outputs,
                               const calx_backward_options *options);
@@ -80,7 +81,8 @@ CALX_API void calx_grad_of_with(calx_tensor *output, calx_tensor *const *inputs,
                                 size_t count, calx_tensor **out_grads,
                                 const calx_grad_of_options *options);
 /** The same of several outputs in one pass, which adds their gradients;
- *  options->gradient is not used. @errors as calx_grad_of_with */
+ *  options->gradient is not used. @shape out_grads[i] as inputs[i]
+ *  @errors as calx_grad_of_with */
 CALX_API void calx_grad_of_n(calx_tensor *const *outputs, size_t n_outputs,
                              calx_tensor *const *inputs, size_t count,
                              calx_tensor **out_grads,

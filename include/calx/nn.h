@@ -83,7 +83,8 @@ typedef calx_tensor *calx_full_backward_hook_fn(void *user, calx_module *m,
                                                 calx_tensor *grad_output);
 /** Hooks run in the order of registration, in each calx_forward() of the
  *  module. They end with the module, or with calx_hook_remove(). free_user may
- *  be NULL; it must not call calx. @errors INVALID_ARGUMENT a NULL
+ *  be NULL; it must not call calx. The module must live until the backward.
+ *  @errors INVALID_ARGUMENT a NULL
  *  @source torch.nn.Module.register_forward_pre_hook */
 CALX_API calx_hook calx_module_register_forward_pre_hook(
     calx_module *m, calx_forward_pre_hook_fn *fn, void *user,

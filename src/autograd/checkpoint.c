@@ -15,14 +15,14 @@
 #include "calx/function.h"
 #include "ops/ops.h"
 
-typedef struct region {
+typedef struct recomputed {
   cx_ops_function base;
   calx_tensors_fn *fn;
   void *user;
   size_t n_inputs, n_leaves, n_outputs;
   bool keep_random;
   uint64_t seed, draws;  // of the device before the first run
-} region;
+} recomputed;
 
 static void region_free(cx_ops_function *base)
 {
@@ -33,7 +33,8 @@ static void region_free(cx_ops_function *base)
 
 // An input of the second run: a leaf of its own where it needs a gradient. It
 // is behind a barrier with the gradients that arrived.
-static calx_tensor *again(const region *r, const cx_lazy_tape *tape, uint32_t i)
+static calx_tensor *again(const recomputed *r, const cx_lazy_tape *tape,
+                          uint32_t i)
 {
   calx_tensor *in[1 + CX_OPS_FUNCTION_OUTPUTS];
   uint32_t n = 0;
@@ -51,7 +52,7 @@ static calx_tensor *again(const region *r, const cx_lazy_tape *tape, uint32_t i)
 }
 
 // The outputs of the second run that a gradient reached, with it.
-static size_t pair_outputs(const region *r, const cx_lazy_tape *tape,
+static size_t pair_outputs(const recomputed *r, const cx_lazy_tape *tape,
                            calx_tensor **outs, calx_tensor **grads)
 {
   size_t n = 0;
@@ -66,7 +67,7 @@ static size_t pair_outputs(const region *r, const cx_lazy_tape *tape,
   return n;
 }
 
-static calx_status *check_shapes(const region *r, const cx_lazy_tape *tape,
+static calx_status *check_shapes(const recomputed *r, const cx_lazy_tape *tape,
                                  calx_tensor *const *outs)
 {
   for (uint32_t k = 0; k < r->n_outputs; k++) {
@@ -86,7 +87,7 @@ static calx_status *check_shapes(const region *r, const cx_lazy_tape *tape,
 }
 
 // Gradients of the wanted inputs and leaves, into tape->in_grads.
-static void differentiate(const region *r, const cx_lazy_tape *tape,
+static void differentiate(const recomputed *r, const cx_lazy_tape *tape,
                           calx_tensor **inputs, calx_tensor **outs)
 {
   calx_tensor *grads[CX_OPS_FUNCTION_OUTPUTS];
@@ -114,7 +115,7 @@ static void differentiate(const region *r, const cx_lazy_tape *tape,
   cx_free(got);
 }
 
-static void run_again(const region *r, const cx_lazy_tape *tape,
+static void run_again(const recomputed *r, const cx_lazy_tape *tape,
                       calx_tensor **inputs, calx_tensor **outs)
 {
   uint64_t seed, draws;
@@ -128,7 +129,7 @@ static void run_again(const region *r, const cx_lazy_tape *tape,
 
 static void backward(cx_ops_function *base, const cx_lazy_tape *tape)
 {
-  const region *r = (const region *)base;
+  const recomputed *r = (const recomputed *)base;
   calx_tensor *outs[CX_OPS_FUNCTION_OUTPUTS] = { NULL };
   size_t n = r->n_inputs + r->n_leaves;
   calx_tensor **inputs = cx_calloc(n + 1, sizeof(calx_tensor *));
@@ -199,7 +200,7 @@ static bool is_among(calx_tensor *const *all, size_t n, const calx_tensor *t)
 }
 
 // Results of ops outside that the function uses: they would get no gradient.
-static calx_status *walk_outputs(cx_autograd_walk *w, const region *r,
+static calx_status *walk_outputs(cx_autograd_walk *w, const recomputed *r,
                                  calx_tensor *const *outs)
 {
   for (size_t k = 0; k < r->n_outputs; k++) {
@@ -217,7 +218,7 @@ static calx_status *walk_outputs(cx_autograd_walk *w, const region *r,
   return NULL;
 }
 
-static calx_status *record(region *r, calx_tensor *const *inputs,
+static calx_status *record(recomputed *r, calx_tensor *const *inputs,
                            calx_tensor *const *seen, calx_tensor *const *outs,
                            calx_tensor **outputs)
 {
@@ -249,7 +250,7 @@ static calx_status *record(region *r, calx_tensor *const *inputs,
   return status;
 }
 
-static calx_status *first_run(region *r, calx_tensor *const *inputs,
+static calx_status *first_run(recomputed *r, calx_tensor *const *inputs,
                               calx_tensor **outputs)
 {
   calx_tensor *outs[CX_OPS_FUNCTION_OUTPUTS] = { NULL };
@@ -275,7 +276,7 @@ void calx_checkpoint_with(calx_tensors_fn *fn, void *user,
   if (options == NULL) options = &none;
   calx_status *status =
       check_call(fn, inputs, n_inputs, outputs, n_outputs, options);
-  region *r = status == NULL ? cx_calloc(1, sizeof *r) : NULL;
+  recomputed *r = status == NULL ? cx_calloc(1, sizeof *r) : NULL;
   if (status == NULL && r == NULL) status = cx_out_of_memory();
   if (status == NULL && !cx_lazy_grad_mode()) {
     region_free(&r->base);
@@ -283,12 +284,12 @@ void calx_checkpoint_with(calx_tensors_fn *fn, void *user,
     return;
   }
   if (status == NULL) {
-    *r = (region){ .base = { backward, region_free },
-                   .fn = fn,
-                   .user = user,
-                   .n_inputs = n_inputs,
-                   .n_outputs = n_outputs,
-                   .keep_random = !options->no_preserve_rng_state };
+    *r = (recomputed){ .base = { backward, region_free },
+                       .fn = fn,
+                       .user = user,
+                       .n_inputs = n_inputs,
+                       .n_outputs = n_outputs,
+                       .keep_random = !options->no_preserve_rng_state };
     status = first_run(r, inputs, outputs);
   }
   if (status == NULL) return;

@@ -4,10 +4,10 @@
 #include "calx/autograd.h"
 #include "ops/ops.h"
 
-typedef struct wanted {
+typedef struct grad_results {
   const cx_autograd_request *request;
   calx_tensor **out;
-} wanted;
+} grad_results;
 
 static bool is_given(const cx_autograd_request *q, const calx_tensor *grad)
 {
@@ -20,7 +20,7 @@ static bool is_given(const cx_autograd_request *q, const calx_tensor *grad)
 // Retains the gradients so that they outlive the pass.
 static void keep_results(cx_autograd_pass *p, void *user)
 {
-  const wanted *w = user;
+  const grad_results *w = user;
   const cx_autograd_request *q = w->request;
   for (size_t i = 0; i < q->n_inputs; i++) {
     size_t cell;
@@ -83,7 +83,7 @@ static calx_status *grad_of(const cx_autograd_request *q,
   cx_autograd_pass p = { .device = calx_tensor_device(q->outputs[0]),
                          .create_graph = q->create_graph,
                          .retain_graph = q->retain_graph };
-  wanted w = { q, out_grads };
+  grad_results w = { q, out_grads };
   calx_status *status = cx_autograd_run_pass(&p, q, keep_results, &w);
   if (status == NULL && !o->allow_unused && !o->materialize_grads) {
     status = check_unused(q, out_grads);

@@ -3,7 +3,7 @@
 
 #include "calx/autograd.h"
 #include "graph/extra.h"
-#include "lazy/lazy.h"
+#include "ops/ops.h"
 
 static calx_status *check(const char *call, calx_tensor *t)
 {
@@ -25,27 +25,6 @@ static calx_status *check(const char *call, calx_tensor *t)
                   node->site.line, call);
 }
 
-// Adds a hook where the tensor's gradient is found.
-static calx_hook add(calx_tensor *t, cx_hook hook)
-{
-  cx_graph_extra **at = NULL;
-  if (cx_lazy_tensor_is_leaf(t)) {
-    cx_graph_leaf *leaf = cx_lazy_tensor_leaf(t);
-    if (leaf != NULL) at = &leaf->extra;
-  } else {
-    cx_graph_value v = cx_lazy_tensor_value(t);
-    hook.out = v.out;
-    at = &v.node->extra;
-  }
-  cx_graph_extra *extra = at != NULL ? cx_graph_extra_of(at) : NULL;
-  calx_hook h = { extra != NULL ? cx_hook_add(&extra->hooks, &hook) : 0 };
-  if (h.id == 0) {
-    if (hook.drop != NULL) hook.drop(hook.user);
-    cx_lazy_scope_pin(cx_out_of_memory());
-  }
-  return h;
-}
-
 calx_hook calx_register_hook(calx_tensor *tensor, calx_gradient_hook_fn *fn,
                              void *user, calx_hook_free_fn *free_user)
 {
@@ -58,10 +37,10 @@ calx_hook calx_register_hook(calx_tensor *tensor, calx_gradient_hook_fn *fn,
     cx_lazy_scope_pin(status);
     return (calx_hook){ 0 };
   }
-  return add(tensor, (cx_hook){ .kind = CX_GRAPH_HOOK_GRAD,
-                                .fn = (cx_hook_fn *)fn,
-                                .user = user,
-                                .drop = free_user });
+  return cx_ops_hook(tensor, (cx_hook){ .kind = CX_GRAPH_HOOK_GRAD,
+                                        .fn = (cx_hook_fn *)fn,
+                                        .user = user,
+                                        .drop = free_user });
 }
 
 void calx_hook_remove(calx_hook hook)
@@ -95,7 +74,7 @@ void calx_retain_grad(calx_tensor *tensor)
     }
   }
   cx_graph_leaf_retain(leaf);
-  add(tensor, (cx_hook){ .kind = CX_GRAPH_HOOK_RETAIN,
-                         .user = leaf,
-                         .drop = drop_leaf });
+  cx_ops_hook(tensor, (cx_hook){ .kind = CX_GRAPH_HOOK_RETAIN,
+                                 .user = leaf,
+                                 .drop = drop_leaf });
 }

@@ -43,9 +43,9 @@ static void unlink_hook(cx_hook *h)
 static void give_back(cx_hook *h)
 {
   cx_lock(&lock);
-  bool gone = --h->refs == 0;
+  bool last = --h->refs == 0;
   cx_unlock(&lock);
-  if (!gone) return;
+  if (!last) return;
   if (h->drop != NULL) h->drop(h->user);
   cx_free(h);
 }

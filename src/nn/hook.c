@@ -4,6 +4,7 @@
 // For the backward, input and output pass through nodes of their own. The
 // output's hook keeps its gradient until the input's one has been reached.
 #include "base/alloc.h"
+#include "graph/extra.h"
 #include "lazy/lazy.h"
 #include "nn/module.h"
 #include "ops/ops.h"
@@ -67,22 +68,22 @@ calx_hook calx_module_register_full_backward_hook(
 
 // ---- the backward -----------------------------------------------------------
 
-typedef struct passage {
+typedef struct backward_call {
   int refs;  // the hooks on the input and on the output
   calx_module *module;
   bool has_input;
   calx_tensor *grad_output;  // of the pass under way; owned
-} passage;
+} backward_call;
 
-static void drop_passage(void *user)
+static void drop_backward_call(void *user)
 {
-  passage *p = user;
+  backward_call *p = user;
   if (--p->refs != 0) return;
   calx_release(p->grad_output);
   cx_free(p);
 }
 
-static calx_tensor *call_backward(passage *p, calx_tensor *grad_input)
+static calx_tensor *call_backward(backward_call *p, calx_tensor *grad_input)
 {
   calx_tensor *now = grad_input;
   cx_hook *h = NULL;
@@ -98,7 +99,7 @@ static calx_tensor *call_backward(passage *p, calx_tensor *grad_input)
 
 static calx_tensor *see_output(void *user, calx_tensor *grad)
 {
-  passage *p = user;
+  backward_call *p = user;
   calx_release(p->grad_output);
   p->grad_output = calx_retain(grad);
   if (!p->has_input) call_backward(p, NULL);
@@ -110,12 +111,16 @@ static calx_tensor *see_input(void *user, calx_tensor *grad)
   return call_backward(user, grad);
 }
 
-static calx_tensor *watch(calx_tensor *t, passage *p, calx_gradient_hook_fn *fn)
+static calx_tensor *watch(calx_tensor *t, backward_call *p,
+                          calx_gradient_hook_fn *fn)
 {
   t = cx_ops_identity(t);
   if (cx_lazy_tensor_poisoned(t)) return t;
   p->refs++;
-  calx_register_hook(t, fn, p, drop_passage);
+  cx_ops_hook(t, (cx_hook){ .kind = CX_GRAPH_HOOK_GRAD,
+                            .fn = (cx_hook_fn *)fn,
+                            .user = p,
+                            .drop = drop_backward_call });
   return t;
 }
 
@@ -158,17 +163,17 @@ calx_tensor *cx_nn_module_call(calx_module *m, calx_tensor *x,
 {
   if (m->hooks.first == NULL) return run(m, x, second);
   x = call_pre(m, x);
-  passage *p = NULL;
+  backward_call *p = NULL;
   if (cx_hook_list_has(&m->hooks, FULL_BACKWARD)) {
     p = cx_calloc(1, sizeof *p);
     if (p == NULL) return cx_lazy_tensor_poison(cx_out_of_memory());
-    *p = (passage){ .refs = 1, .module = m, .has_input = flows(x) };
+    *p = (backward_call){ .refs = 1, .module = m, .has_input = flows(x) };
     if (p->has_input) x = watch(x, p, see_input);
   }
   calx_tensor *y = call_post(m, x, run(m, x, second));
   if (p != NULL) {
     if (flows(y)) y = watch(y, p, see_output);
-    drop_passage(p);
+    drop_backward_call(p);
   }
   return y;
 }

@@ -80,6 +80,28 @@ calx_tensor *cx_ops_identity(calx_tensor *x)
   return cx_lazy_apply(&call, NULL);
 }
 
+// ---- hooks ------------------------------------------------------------------
+
+calx_hook cx_ops_hook(calx_tensor *t, cx_hook hook)
+{
+  cx_graph_extra **at = NULL;
+  if (cx_lazy_tensor_is_leaf(t)) {
+    cx_graph_leaf *leaf = cx_lazy_tensor_leaf(t);
+    if (leaf != NULL) at = &leaf->extra;
+  } else {
+    cx_graph_value v = cx_lazy_tensor_value(t);
+    hook.out = v.out;
+    at = &v.node->extra;
+  }
+  cx_graph_extra *extra = at != NULL ? cx_graph_extra_of(at) : NULL;
+  calx_hook h = { extra != NULL ? cx_hook_add(&extra->hooks, &hook) : 0 };
+  if (h.id == 0) {
+    if (hook.drop != NULL) hook.drop(hook.user);
+    cx_lazy_scope_pin(cx_out_of_memory());
+  }
+  return h;
+}
+
 // ---- barrier ----------------------------------------------------------------
 
 static calx_status *infer_barrier(cx_graph_node *node)
