@@ -199,7 +199,7 @@ static void test_clip_value(void **state)
   calx_backward(
       calx_sub(calx_sum(calx_mul(p.w, 3)), calx_sum(calx_mul(p.b, 4))));
   assert_true(calx_item(calx_get_total_norm(opt)) == 5);
-  assert_true(calx_item(calx_get_total_norm(opt, .norm_type = INFINITY)) == 4);
+  assert_true(calx_item(calx_get_total_norm(opt, .norm_type = HUGE_VAL)) == 4);
   CHECK_VALUES(calx_grad(p.w), 0, 3);
   calx_clip_grad_value(opt, 3.5);
   CHECK_VALUES(calx_grad(p.w), 0, 3);
