@@ -1,5 +1,7 @@
 // functions: gradients that the user computes, recomputation, derivatives of
 // functions, and checks of gradients.
+#include <sys/resource.h>
+
 #include "calx/nn.h"
 #include "function.h"
 
@@ -399,6 +401,58 @@ static void test_checkpoint_second_derivative(void **state)
   CHECK_SCOPE(s, CALX_FAILED_PRECONDITION, "a second time", "checkpoint");
 }
 
+// ---- the memory that recomputation saves ------------------------------------
+
+enum { ROWS = 16384, SIDE = 64, LAYERS = 4, BLOCKS = 8 };
+
+static void layers_fn(void *user, calx_tensor *const *in, calx_tensor **out)
+{
+  calx_tensor *w = user;
+  out[0] = in[0];
+  for (int i = 0; i < LAYERS; i++) out[0] = calx_tanh(calx_matmul(out[0], w));
+}
+
+// The process's peak in KiB after a step that keeps all results, or those
+// between blocks only.
+static long peak_of_step(bool checkpoint)
+{
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *w = calx_mul(calx_rand(CALX_SHAPE(SIDE, SIDE)), 0.01);
+  calx_tensor *x = calx_detach(calx_rand(CALX_SHAPE(ROWS, SIDE)));
+  w = calx_detach(w);
+  calx_sync(w, x);
+  calx_requires_grad(w, true);
+  calx_tensor *h = x;
+  for (int i = 0; i < BLOCKS; i++) {
+    calx_tensor *y;
+    if (checkpoint) {
+      calx_checkpoint(layers_fn, w, &h, 1, &y, 1);
+    } else {
+      layers_fn(w, &h, &y);
+    }
+    h = y;
+  }
+  calx_backward(calx_sum(h));
+  calx_sync(calx_grad(w));
+  CHECK_STATUS_OK(calx_device_wait(NULL));
+  CHECK_STATUS_OK(calx_scope_end(s));
+  struct rusage usage;
+  assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+  return usage.ru_maxrss;
+}
+
+// The peak only rises, so the smaller one is measured first. A result has 4
+// MiB: 32 of them are kept without recomputation, and with it 8 and those of a
+// block.
+static void test_checkpoint_memory(void **state)
+{
+  (void)state;
+  if (!support_own_engine()) return;  // the measured bound is our engine's
+  long less = peak_of_step(true), more = peak_of_step(false);
+  print_message("peak: %ld KiB with recomputation, %ld without\n", less, more);
+  assert_true(more - less > 48 * 1024);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -414,6 +468,7 @@ int main(void)
     SUPPORT_TEST(test_checkpoint),
     SUPPORT_TEST(test_checkpoint_errors),
     SUPPORT_TEST(test_checkpoint_second_derivative),
+    SUPPORT_TEST(test_checkpoint_memory),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

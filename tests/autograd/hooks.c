@@ -421,13 +421,13 @@ static void test_anomaly(void **state)
   CHECK_SCOPE(s, CALX_FAILED_PRECONDITION, "returned nan values",
               "in the gradient of sqrt, recorded at", "hooks.c:");
   s = calx_scope_begin();
-  calx_neg(LEAF(1, NAN));
+  calx_neg(LEAF(1, (double)NAN));
   CHECK_SCOPE(s, CALX_FAILED_PRECONDITION, "neg returned nan values",
               "its operand 0 holds NaN already");
   calx_set_detect_anomaly(false);
   assert_false(calx_is_anomaly_enabled());
   s = calx_scope_begin();
-  calx_neg(LEAF(1, NAN));
+  calx_neg(LEAF(1, (double)NAN));
   CHECK_STATUS_OK(calx_scope_end(s));
 }
 
