@@ -3,6 +3,8 @@
  * conventions hold here. All are elementwise unless said otherwise: the result
  * has x's shape. Integers become f32. A number among the options is no part of
  * a compiled program.
+ *
+ * @errors  as calx/ops.h says for all ops
  */
 #ifndef CALX_ACTIVATION_H
 #define CALX_ACTIVATION_H

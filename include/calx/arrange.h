@@ -1,6 +1,8 @@
 /**
  * calx/arrange.h: other arrangements of elements: repetition, padding, parts,
  * diagonals. Part of calx/ops.h, whose conventions hold here.
+ *
+ * @errors  as calx/ops.h says for all ops
  */
 #ifndef CALX_ARRANGE_H
 #define CALX_ARRANGE_H

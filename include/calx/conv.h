@@ -1,6 +1,8 @@
 /**
  * calx/conv.h: convolutions and pools. Part of calx/ops.h, whose conventions
  * hold here.
+ *
+ * @errors  as calx/ops.h says for all ops
  */
 #ifndef CALX_CONV_H
 #define CALX_CONV_H

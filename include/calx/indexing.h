@@ -5,6 +5,8 @@
  * Indices are integers of 0 or more. One out of range reads NaN, or the least
  * number of a type without NaN, and is dropped where it writes;
  * CALX_DEBUG=indices makes it an error that names it.
+ *
+ * @errors  as calx/ops.h says for all ops
  */
 #ifndef CALX_INDEXING_H
 #define CALX_INDEXING_H

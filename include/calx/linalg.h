@@ -1,6 +1,8 @@
 /**
  * calx/linalg.h: products of vectors, matrices and batches of them. Part of
  * calx/ops.h, whose conventions hold here.
+ *
+ * @errors  as calx/ops.h says for all ops
  */
 #ifndef CALX_LINALG_H
 #define CALX_LINALG_H

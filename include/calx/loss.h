@@ -3,6 +3,8 @@
  * Part of calx/ops.h, whose conventions hold here; losses over classes are
  * there. The results of the elements are averaged, unless .reduction says
  * otherwise.
+ *
+ * @errors  as calx/ops.h says for all ops
  */
 #ifndef CALX_LOSS_H
 #define CALX_LOSS_H

@@ -2,6 +2,8 @@
  * calx/pointwise.h: elementwise functions beside those of calx/ops.h, which
  * includes this header and whose conventions hold here. Operands broadcast and
  * promote; a tensor operand may be a number.
+ *
+ * @errors  as calx/ops.h says for all ops
  */
 #ifndef CALX_POINTWISE_H
 #define CALX_POINTWISE_H

@@ -21,7 +21,7 @@
 #define MANIFEST_LIMIT ((size_t)64 << 20)
 #define PROGRAM_LIMIT ((size_t)1 << 30)
 
-typedef struct loading {
+typedef struct exported_files {
   const char *folder;
   const char *executable;  // compiled ahead; NULL: it is compiled now
   calx_exported *e;
@@ -30,9 +30,9 @@ typedef struct loading {
   cx_text program;
   cx_hlo_signature signature;
   calx_value *weights;
-} loading;
+} exported_files;
 
-static calx_status *damaged(const loading *l, const char *file,
+static calx_status *damaged(const exported_files *l, const char *file,
                             const char *what, size_t i)
 {
   return cx_error(CALX_DATA_LOSS,
@@ -40,8 +40,8 @@ static calx_status *damaged(const loading *l, const char *file,
                   l->folder, file, what, i);
 }
 
-static calx_status *read_file(const loading *l, const char *name, size_t limit,
-                              char **out_data, size_t *out_size)
+static calx_status *read_file(const exported_files *l, const char *name,
+                              size_t limit, char **out_data, size_t *out_size)
 {
   cx_text path = { 0 };
   cx_text_format(&path, "%s/%s", l->folder, name);
@@ -57,7 +57,7 @@ static calx_status *read_file(const loading *l, const char *name, size_t limit,
 
 // ---- the manifest -----------------------------------------------------------
 
-static calx_status *read_shape(const loading *l, const json_t *described,
+static calx_status *read_shape(const exported_files *l, const json_t *described,
                                size_t at, cx_graph_shape *out)
 {
   const char *dtype = json_string_value(json_object_get(described, "dtype"));
@@ -80,7 +80,7 @@ static calx_status *read_shape(const loading *l, const json_t *described,
   return damaged(l, CX_IO_EXPORT_MANIFEST, "a type is unknown", at);
 }
 
-static calx_status *read_shapes(const loading *l, const char *key,
+static calx_status *read_shapes(const exported_files *l, const char *key,
                                 cx_graph_shape **out, size_t *out_n)
 {
   const json_t *list = json_object_get(l->manifest, key);
@@ -96,7 +96,7 @@ static calx_status *read_shapes(const loading *l, const char *key,
   return NULL;
 }
 
-static calx_status *read_manifest(loading *l)
+static calx_status *read_manifest(exported_files *l)
 {
   char *data;
   size_t size;
@@ -130,7 +130,7 @@ static calx_status *read_manifest(loading *l)
 
 // ---- the program ------------------------------------------------------------
 
-static calx_status *check_hash(const loading *l, const char *file,
+static calx_status *check_hash(const exported_files *l, const char *file,
                                const char *hash)
 {
   const char *wanted =
@@ -139,7 +139,7 @@ static calx_status *check_hash(const loading *l, const char *file,
   return damaged(l, file, "its program is not the manifest's", 0);
 }
 
-static calx_status *verify(const loading *l)
+static calx_status *verify(const exported_files *l)
 {
   cx_hlo_module *module = NULL;
   calx_status *status = cx_hlo_parse(l->program.data, l->program.size,
@@ -149,7 +149,7 @@ static calx_status *verify(const loading *l)
   return cx_annotate(status, "in '%s/%s'", l->folder, CX_IO_EXPORT_PROGRAM);
 }
 
-static calx_status *read_program(loading *l)
+static calx_status *read_program(exported_files *l)
 {
   char *data, hash[33];
   size_t size;
@@ -166,7 +166,7 @@ static calx_status *read_program(loading *l)
 
 // ---- weights and arguments --------------------------------------------------
 
-static calx_status *read_weights(loading *l)
+static calx_status *read_weights(exported_files *l)
 {
   cx_text path = { 0 };
   calx_value *facts = NULL;
@@ -191,11 +191,11 @@ static bool agrees(const cx_hlo_type *type, const cx_graph_shape *s)
   return cx_hlo_type_equal(type, &wanted);
 }
 
-static calx_status *read_argument(loading *l, size_t i)
+static calx_status *read_argument(exported_files *l, size_t i)
 {
-  const json_t *said = json_array_get(l->arguments, i);
-  const json_t *input = json_object_get(said, "input");
-  const char *weight = json_string_value(json_object_get(said, "weight"));
+  const json_t *entry = json_array_get(l->arguments, i);
+  const json_t *input = json_object_get(entry, "input");
+  const char *weight = json_string_value(json_object_get(entry, "weight"));
   cx_io_argument *a = &l->e->arguments[i];
   const cx_graph_shape *shape = NULL;
   calx_tensor *t = NULL;
@@ -214,7 +214,7 @@ static calx_status *read_argument(loading *l, size_t i)
   return NULL;
 }
 
-static calx_status *read_arguments(loading *l)
+static calx_status *read_arguments(exported_files *l)
 {
   size_t n = l->signature.n_params;
   if (n != json_array_size(l->arguments) ||
@@ -236,7 +236,7 @@ static calx_status *read_arguments(loading *l)
 
 // ---- compiling --------------------------------------------------------------
 
-static calx_status *read_executable(const loading *l,
+static calx_status *read_executable(const exported_files *l,
                                     const cx_pjrt_signature *signature,
                                     cx_pjrt_executable **out)
 {
@@ -250,7 +250,7 @@ static calx_status *read_executable(const loading *l,
   return cx_annotate(status, "while loading '%s'", l->executable);
 }
 
-static calx_status *compile(const loading *l)
+static calx_status *compile(const exported_files *l)
 {
   const cx_hlo_signature *s = &l->signature;
   cx_pjrt_shape *shapes =
@@ -283,7 +283,7 @@ static calx_status *compile(const loading *l)
 
 // ---- public -----------------------------------------------------------------
 
-static calx_status *load(loading *l)
+static calx_status *load(exported_files *l)
 {
   CALX_TRY(read_manifest(l));
   CALX_TRY(read_program(l));
@@ -297,7 +297,7 @@ static calx_status *load(loading *l)
   return compile(l);
 }
 
-static void end_loading(loading *l)
+static void files_free(exported_files *l)
 {
   cx_hlo_signature_free(&l->signature);
   cx_text_free(&l->program);
@@ -310,7 +310,7 @@ calx_status *calx_exported_load_with(const char *folder,
                                      calx_exported **out)
 {
   *out = NULL;
-  loading l = { .folder = folder };
+  exported_files l = { .folder = folder };
   if (options != NULL) {
     CALX_TRY(cx_options_check("exported_load", options->size, sizeof *options));
     l.executable = options->executable;
@@ -321,7 +321,7 @@ calx_status *calx_exported_load_with(const char *folder,
   calx_scope *scope = calx_scope_begin();
   calx_status *status = load(&l);
   status = cx_status_first(calx_scope_end(scope), status);
-  end_loading(&l);
+  files_free(&l);
   if (status != NULL) {
     calx_exported_free(l.e);
     return status;
@@ -330,23 +330,23 @@ calx_status *calx_exported_load_with(const char *folder,
   return NULL;
 }
 
-static calx_status *compile_for(const loading *l, const char *topology,
+static calx_status *compile_for(const exported_files *l, const char *topology,
                                 const char *path,
                                 const calx_compile_ahead_options *o)
 {
   const char *name = o->plugin != NULL ? o->plugin : "tpu";
-  const cx_pjrt_option told[] = {
+  const cx_pjrt_option device[] = {
     { .name = "target_config", .string_value = o->target_config },
     { .name = "topology", .string_value = topology },
   };
-  const size_t n_told = o->target_config != NULL ? 2 : 0;
+  const size_t n_options = o->target_config != NULL ? 2 : 0;
   cx_pjrt_plugin *plugin;
   char *bytes = NULL;
   size_t size = 0;
   CALX_TRY(cx_pjrt_plugin_open(name, &plugin));
   const cx_pjrt_compile_options one = { .num_replicas = 1 };
   calx_status *status =
-      cx_pjrt_compile_for(plugin, topology, told, n_told, l->program.data,
+      cx_pjrt_compile_for(plugin, topology, device, n_options, l->program.data,
                           l->program.size, &one, &bytes, &size, NULL);
   if (status == NULL) status = cx_file_write(path, bytes, size);
   cx_free(bytes);
@@ -366,12 +366,13 @@ calx_status *calx_compile_ahead_with(const char *folder, const char *topology,
                                                            ? "topology"
                                                            : "file to write");
   }
-  loading l = { .folder = folder, .e = cx_calloc(1, sizeof(calx_exported)) };
+  exported_files l = { .folder = folder,
+                       .e = cx_calloc(1, sizeof(calx_exported)) };
   if (l.e == NULL) return cx_out_of_memory();
   calx_status *status = read_manifest(&l);
   if (status == NULL) status = read_program(&l);
   if (status == NULL) status = compile_for(&l, topology, path, options);
-  end_loading(&l);
+  files_free(&l);
   calx_exported_free(l.e);
   return status;
 }

@@ -28,8 +28,8 @@ typedef struct order {
 } order;
 
 // args: element a, element b, index a, index b.
-static void comes_first(cx_hlo_builder *b, void *user,
-                        cx_hlo_value *const *args, cx_hlo_value **out)
+static void goes_first(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
+                       cx_hlo_value **out)
 {
   const order *o = user;
   cx_hlo_value *less = o->descending ? args[1] : args[0];
@@ -50,7 +50,7 @@ static void emit_sort(cx_graph_emit *e)
   if (cx_ops_index_dtype(in->dims[a->dim]) == CALX_I64) type.elem = CX_HLO_I64;
   cx_hlo_value *both[2] = { e->in[0], cx_hlo_iota(e->b, type, a->dim) };
   order o = { a->descending != 0, cx_dtype_is_float(in->dtype) };
-  cx_hlo_sort(e->b, 2, both, a->dim, comes_first, &o, e->out);
+  cx_hlo_sort(e->b, 2, both, a->dim, goes_first, &o, e->out);
   e->out[1] = cx_hlo_convert(e->b, e->out[1], CX_HLO_I64);
 }
 
