@@ -66,12 +66,16 @@ CALX_API calx_tensor *calx_scatter_reduce(calx_tensor *x, int dim,
                                           calx_tensor *index,
                                           calx_tensor *source,
                                           calx_scatter_reduction reduce);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_index_add_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double alpha; /* factor of source; 0 = 1, CALX_ZERO = 0 */
+} calx_index_add_options;
 /** x with rows of source added at the indices. @shape index (k); source as x
  *  but k along dim @grad x, source @source torch.index_add */
-CALX_API calx_tensor *calx_index_add_with(calx_tensor *x, int dim,
-                                          calx_tensor *index,
-                                          calx_tensor *source,
-                                          const calx_add_options *options);
+CALX_API calx_tensor *calx_index_add_with(
+    calx_tensor *x, int dim, calx_tensor *index, calx_tensor *source,
+    const calx_index_add_options *options);
 /** x with rows of source at the indices. @shape as calx_index_add
  *  @grad x, source @source torch.index_copy */
 CALX_API calx_tensor *calx_index_copy(calx_tensor *x, int dim,

@@ -5,7 +5,8 @@
  * (calx_scaled_dot_product_attention has it the other way); of floating type,
  * the mask is added to the scores. Where .is_causal is set and there is no
  * mask, a query sees keys up to its own place; PyTorch wants the mask beside
- * that hint, and here it decides too. A query that sees no key gives NaN.
+ * that hint, and here it decides too. A query that sees no key gives 0,
+ * and NaN where attention weights are asked for.
  *
  * Letters: N batch, L length of the queries (of tgt), S length of the keys (of
  * src), E embed_dim or d_model, h num_heads.

@@ -64,6 +64,21 @@ static calx_tensor *masked(calx_tensor *scores, calx_tensor *mask)
   return calx_where(mask, scores, cx_ops_number(-(double)INFINITY));
 }
 
+// Softmax of scores and a mask. A query that sees no key has weights of 0 and
+// no gradient, where a softmax has NaN.
+static calx_tensor *masked_softmax(calx_tensor *scores, calx_tensor *mask)
+{
+  scores = masked(scores, mask);
+  if (calx_tensor_numel(scores) == 0) return calx_softmax(scores, -1);
+  const calx_reduce_options last = { .size = sizeof last,
+                                     .dims = CALX_DIMS(-1),
+                                     .keepdim = true };
+  calx_tensor *most = calx_amax_with(scores, &last);
+  calx_tensor *sees_none = calx_eq(most, cx_ops_number(-(double)INFINITY));
+  scores = calx_where(sees_none, cx_ops_number(0), scores);
+  return calx_where(sees_none, cx_ops_number(0), calx_softmax(scores, -1));
+}
+
 calx_tensor *calx_scaled_dot_product_attention_with(
     calx_tensor *query, calx_tensor *key, calx_tensor *value,
     const calx_attention_options *o)
@@ -103,8 +118,9 @@ calx_tensor *calx_scaled_dot_product_attention_with(
                                     calx_transpose(key, -2, -1));
   if (cx_lazy_tensor_poisoned(scores)) return scores;
   if (o->is_causal) scores = masked(scores, causal_mask(query, key));
-  if (o->attn_mask != NULL) scores = masked(scores, o->attn_mask);
-  calx_tensor *weights = calx_softmax(scores, -1);
+  calx_tensor *weights = o->attn_mask != NULL
+                             ? masked_softmax(scores, o->attn_mask)
+                             : calx_softmax(scores, -1);
   if (o->dropout_p > 0) weights = dropped(weights, o->dropout_p);
   return calx_matmul(weights, value);
 }

@@ -303,7 +303,8 @@ static calx_tensor *write_rows(const char *op, calx_tensor *x, int dim,
 }
 
 calx_tensor *calx_index_add_with(calx_tensor *x, int dim, calx_tensor *index,
-                                 calx_tensor *source, const calx_add_options *o)
+                                 calx_tensor *source,
+                                 const calx_index_add_options *o)
 {
   CX_OPS_COMPOSITE("index_add");
   if (o != NULL && !cx_is_default(o->alpha)) {

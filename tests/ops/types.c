@@ -171,12 +171,36 @@ static void test_numbers_out_of_range(void **state)
   check(calx_where(yes, 300.5, u8), CALX_F32, (float[]){ 300.5f }, 1);
 }
 
+// A query that sees no key: 0, and no gradient but of what the others see.
+static void test_no_key(void **state)
+{
+  (void)state;
+  const float q[4] = { 1, 2, 3, 4 }, sees[4] = { 1, 0, 0, 0 };
+  calx_tensor *x = calx_tensor_from(q, CALX_F32, CALX_SHAPE(2, 2));
+  calx_tensor *m = calx_tensor_from(sees, CALX_F32, CALX_SHAPE(2, 2));
+  calx_requires_grad(x, true);
+  calx_tensor *masks[2] = { calx_gt(m, 0), calx_log(m) };
+  for (int i = 0; i < 2; i++) {
+    calx_tensor *y =
+        calx_scaled_dot_product_attention(x, x, x, .attn_mask = masks[i]);
+    check(y, CALX_F32, (float[]){ 1, 2, 0, 0 }, 4);
+    calx_tensor *grad;
+    calx_grad_of(calx_sum(y), (calx_tensor *[]){ x }, 1, &grad);
+    check(grad, CALX_F32, (float[]){ 1, 1, 0, 0 }, 4);
+  }
+  calx_tensor *none = calx_zeros(CALX_SHAPE(0, 2));
+  calx_tensor *all = calx_ones(CALX_SHAPE(2, 0), .dtype = CALX_BOOL);
+  check(calx_scaled_dot_product_attention(x, none, none, .attn_mask = all),
+        CALX_F32, (float[]){ 0, 0, 0, 0 }, 4);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_divisions_of_half_floats),
     cmocka_unit_test(test_large_alpha),
     cmocka_unit_test(test_sign_of_unsigned),
+    cmocka_unit_test(test_no_key),
     cmocka_unit_test(test_places),
     cmocka_unit_test(test_numbers),
     cmocka_unit_test(test_numbers_out_of_range),
