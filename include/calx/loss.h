@@ -68,7 +68,7 @@ typedef struct CALX_OPTIONS calx_binary_cross_entropy_options {
   CALX_NAMED calx_tensor *weight; /* NULL: 1; broadcasts with x */
 } calx_binary_cross_entropy_options;
 /** -(target log(x) + (1 - target) log(1 - x)) of probabilities x;
- *  logarithms are -100 at least. @shape x, target broadcast together
+ *  logarithms are -100 at least. @shape x any; target as x, or a number
  *  @source torch.nn.functional.binary_cross_entropy */
 CALX_API calx_tensor *calx_binary_cross_entropy_with(
     calx_tensor *x, calx_tensor *target,
@@ -80,8 +80,8 @@ typedef struct CALX_OPTIONS calx_binary_cross_entropy_with_logits_options {
   CALX_NAMED calx_tensor *weight;     /* NULL: 1; broadcasts with x */
   CALX_NAMED calx_tensor *pos_weight; /* NULL: 1; factor of the positive term */
 } calx_binary_cross_entropy_with_logits_options;
-/** The same of sigmoid(x), without overflow. @shape x, target broadcast
- *  together @source torch.nn.functional.binary_cross_entropy_with_logits */
+/** The same of sigmoid(x), without overflow. @shape x any; target as x, or a
+ *  number @source torch.nn.functional.binary_cross_entropy_with_logits */
 CALX_API calx_tensor *calx_binary_cross_entropy_with_logits_with(
     calx_tensor *x, calx_tensor *target,
     const calx_binary_cross_entropy_with_logits_options *options);

@@ -196,6 +196,10 @@ static calx_tensor *arg(const cx_graph_op *op, const char *name, calx_tensor *x,
 {
   calx_tensor *bad, *index;
   if (cx_ops_unfit(name, &x, 1, &bad)) return bad;
+  if (cx_lazy_tensor_shape(x)->dtype == CALX_BOOL) {
+    return cx_ops_invalid("%s: %s has no order; convert it with calx_to_dtype",
+                          name, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+  }
   size_t n = o != NULL ? o->dims.count : 0;
   if (n > 1) {
     return cx_ops_invalid(

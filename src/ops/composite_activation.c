@@ -6,6 +6,7 @@
 // decides the gradient there, and follows PyTorch.
 #include <math.h>
 
+#include "base/dtype.h"
 #include "ops/composite.h"
 
 static calx_tensor *number(double value)
@@ -126,15 +127,50 @@ calx_tensor *calx_prelu(calx_tensor *x, calx_tensor *weight)
   return two_parts(x, calx_mul(x, weight));
 }
 
+// The same of integers, which stay integers.
+static calx_tensor *cut_integers(const char *op, calx_tensor *x, double low,
+                                 double high)
+{
+  calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
+  if (dtype == CALX_BOOL || (cx_dtype_is_unsigned(dtype) && low < 0)) {
+    return cx_ops_invalid(
+        "%s: %s has no numbers from %g to %g; convert it with calx_to_dtype",
+        op, cx_graph_shape_str(cx_lazy_tensor_shape(x)), low, high);
+  }
+  calx_tensor *limits[2] = { number(trunc(low)), number(trunc(high)) };
+  for (int i = 0; i < 2; i++) {
+    calx_status *status = cx_ops_check_weak(op, limits[i], dtype);
+    if (status != NULL) return cx_lazy_tensor_poison(status);
+    limits[i] = cx_ops_weak_as(limits[i], dtype, NULL);
+  }
+  return calx_minimum(calx_maximum(x, limits[0]), limits[1]);
+}
+
+static bool is_whole(const calx_tensor *x)
+{
+  return !cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
+}
+
 calx_tensor *calx_hardtanh_with(calx_tensor *x, const calx_hardtanh_options *o)
 {
-  BEGIN_WITH(hardtanh);
+  CX_OPS_COMPOSITE("hardtanh");
+  calx_tensor *bad;
+  if (cx_ops_unfit("hardtanh", &x, 1, &bad)) return bad;
+  CX_OPS_TAKE_OPTIONS(hardtanh, o, bad);
+  if (is_whole(x)) {
+    return cut_integers("hardtanh", x,
+                        cx_is_default(o->min_val) ? -1 : o->min_val,
+                        cx_is_default(o->max_val) ? 1 : o->max_val);
+  }
   return cut(x, cx_ops_given(o->min_val, -1), cx_ops_given(o->max_val, 1));
 }
 
 calx_tensor *calx_relu6(calx_tensor *x)
 {
-  BEGIN(relu6);
+  CX_OPS_COMPOSITE("relu6");
+  calx_tensor *bad;
+  if (cx_ops_unfit("relu6", &x, 1, &bad)) return bad;
+  if (is_whole(x)) return cut_integers("relu6", x, 0, 6);
   return cut(x, number(0), number(6));
 }
 

@@ -200,6 +200,12 @@ calx_tensor *calx_take_along_dim(calx_tensor *x, calx_tensor *index, int dim)
     if (k == d) continue;
     if (s.dims[k] == 1) s.dims[k] = i.dims[k];
     if (i.dims[k] == 1) i.dims[k] = s.dims[k];
+    if (s.dims[k] == i.dims[k]) continue;
+    return cx_ops_invalid(
+        "take_along_dim: dimension %u of %s and of the index %s must be equal "
+        "or 1",
+        k, cx_graph_shape_str(cx_lazy_tensor_shape(x)),
+        cx_graph_shape_str(cx_lazy_tensor_shape(index)));
   }
   return gather("take_along_dim", calx_expand(x, cx_ops_dims_of(&s)), dim,
                 calx_expand(index, cx_ops_dims_of(&i)));

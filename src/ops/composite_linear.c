@@ -1,5 +1,6 @@
 // ops/composite_linear: products of vectors, matrices and batches of them,
 // composed of calx_matmul.
+#include <math.h>
 #include <string.h>
 
 #include "base/dtype.h"
@@ -58,20 +59,39 @@ calx_tensor *calx_outer(calx_tensor *x, calx_tensor *y)
   return calx_mul(calx_unsqueeze(x, 1), y);
 }
 
+// x times an option, of which 0 stands for 1. A whole number leaves integers
+// integers.
+static calx_tensor *times(calx_tensor *x, double factor)
+{
+  if (cx_is_default(factor) || factor == 1) return x;
+  bool whole = factor == floor(factor) && fabs(factor) < 0x1p63;
+  return calx_mul(
+      x, whole ? calx_scalar_int((int64_t)factor) : calx_scalar(factor));
+}
+
 // beta input + alpha product; input is not used where beta is 0.
 static calx_tensor *add_product(const char *op, calx_tensor *input,
                                 calx_tensor *product,
                                 const calx_addmm_options *o)
 {
-  calx_tensor *bad;
+  calx_tensor *in[2] = { input, product }, *bad;
+  if (cx_ops_unfit(op, in, 2, &bad)) return bad;
+  const cx_graph_shape *a = cx_lazy_tensor_shape(input);
+  const cx_graph_shape *p = cx_lazy_tensor_shape(product);
+  bool fits = a->rank <= p->rank;
+  for (uint32_t i = 1; fits && i <= a->rank; i++) {
+    int64_t n = a->dims[a->rank - i];
+    fits = n == 1 || n == p->dims[p->rank - i];
+  }
+  if (!fits) {
+    return cx_ops_invalid("%s: the input %s does not broadcast to %s", op,
+                          cx_graph_shape_str(a), cx_graph_shape_str(p));
+  }
   if (o == NULL) return cx_ops_plus(input, product);
   if (!cx_ops_options_fit(op, o->size, sizeof *o, &bad)) return bad;
-  if (!cx_is_default(o->alpha)) {
-    product = calx_mul(product, calx_scalar(o->alpha));
-  }
-  if (cx_is_default(o->beta)) return cx_ops_plus(input, product);
-  if (o->beta == 0) return product;
-  return cx_ops_plus(calx_mul(input, calx_scalar(o->beta)), product);
+  product = times(product, o->alpha);
+  if (!cx_is_default(o->beta) && o->beta == 0) return product;
+  return cx_ops_plus(times(input, o->beta), product);
 }
 
 calx_tensor *calx_addmm_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,

@@ -42,6 +42,31 @@ static calx_tensor *reduce(const char *op, calx_tensor *losses,
   CX_OPS_TAKE_OPTIONS(kind, o, bad)
 #define BEGIN(op) BEGIN_AS(op, op)
 
+// A target of other sizes broadcasts by accident more often than not: refused,
+// but for a number. False: *out is what the function returns.
+static bool same_sizes(const char *op, calx_tensor *x, calx_tensor *target,
+                       calx_tensor **out)
+{
+  calx_tensor *in[2] = { x, target };
+  if (cx_ops_unfit(op, in, 2, out)) return false;
+  if (cx_lazy_tensor_is(target, CX_LAZY_T_WEAK)) return true;
+  const cx_graph_shape *a = cx_lazy_tensor_shape(x);
+  const cx_graph_shape *b = cx_lazy_tensor_shape(target);
+  bool same = a->rank == b->rank;
+  for (uint32_t i = 0; same && i < a->rank; i++) {
+    same = a->dims[i] == b->dims[i];
+  }
+  if (same) return true;
+  *out = cx_ops_invalid("%s: the target %s must have the sizes of %s", op,
+                        cx_graph_shape_str(b), cx_graph_shape_str(a));
+  return false;
+}
+
+#define BEGIN_SAME(op)                                   \
+  calx_tensor *other;                                    \
+  if (!same_sizes(#op, x, target, &other)) return other; \
+  BEGIN(op)
+
 calx_tensor *calx_mse_loss_with(calx_tensor *x, calx_tensor *target,
                                 const calx_loss_options *o)
 {
@@ -96,7 +121,7 @@ calx_tensor *calx_binary_cross_entropy_with(
     calx_tensor *x, calx_tensor *target,
     const calx_binary_cross_entropy_options *o)
 {
-  BEGIN(binary_cross_entropy);
+  BEGIN_SAME(binary_cross_entropy);
   calx_tensor *losses =
       cx_ops_plus(calx_mul(target, bounded_log(x)),
                   calx_mul(rest_of(target), bounded_log(rest_of(x))));
@@ -109,7 +134,7 @@ calx_tensor *calx_binary_cross_entropy_with_logits_with(
     calx_tensor *x, calx_tensor *target,
     const calx_binary_cross_entropy_with_logits_options *o)
 {
-  BEGIN(binary_cross_entropy_with_logits);
+  BEGIN_SAME(binary_cross_entropy_with_logits);
   calx_tensor *log = cx_ops_plus(calx_log1p(calx_exp(calx_neg(calx_abs(x)))),
                                  calx_maximum(calx_neg(x), number(0)));
   if (o->pos_weight != NULL) {

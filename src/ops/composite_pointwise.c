@@ -153,6 +153,16 @@ calx_tensor *calx_addcdiv_with(calx_tensor *x, calx_tensor *y, calx_tensor *z,
                                const calx_addcmul_options *o)
 {
   CX_OPS_COMPOSITE("addcdiv");
+  calx_tensor *in[3] = { x, y, z }, *bad;
+  if (cx_ops_unfit("addcdiv", in, 3, &bad)) return bad;
+  if (!cx_dtype_is_float(cx_lazy_tensor_shape(y)->dtype) &&
+      !cx_dtype_is_float(cx_lazy_tensor_shape(z)->dtype)) {
+    return cx_ops_invalid(
+        "addcdiv: integers are divided, %s by %s; use calx_div with .rounding "
+        "or convert one with calx_to_dtype",
+        cx_graph_shape_str(cx_lazy_tensor_shape(y)),
+        cx_graph_shape_str(cx_lazy_tensor_shape(z)));
+  }
   return add_scaled("addcdiv", x, calx_div(y, z), o);
 }
 

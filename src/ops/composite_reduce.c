@@ -80,7 +80,12 @@ calx_tensor *calx_norm_with(calx_tensor *x, const calx_norm_options *o)
 {
   CX_OPS_COMPOSITE("norm");
   calx_tensor *bad;
-  if (!cx_ops_floating("norm", &x, 1, &bad)) return bad;
+  if (cx_ops_unfit("norm", &x, 1, &bad)) return bad;
+  if (!cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype)) {
+    return cx_ops_invalid(
+        "norm: %s, a floating type is wanted; convert it with calx_to_dtype",
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+  }
   CX_OPS_TAKE_OPTIONS(norm, o, bad);
   double p = cx_is_default(o->p) ? 2 : o->p;
   calx_reduce_options r = { .size = sizeof r,

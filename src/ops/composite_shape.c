@@ -100,8 +100,13 @@ calx_tensor *calx_movedim(calx_tensor *x, int source, int destination)
   CX_OPS_COMPOSITE("movedim");
   calx_tensor *bad;
   uint32_t from, to;
-  if (cx_ops_unfit("movedim", &x, 1, &bad) ||
-      !take_dim("movedim", "source", x, source, &from, &bad) ||
+  if (cx_ops_unfit("movedim", &x, 1, &bad)) return bad;
+  bool scalar = cx_lazy_tensor_shape(x)->rank == 0;
+  if (scalar && cx_ops_dim(source, 0, &from) &&
+      cx_ops_dim(destination, 0, &to)) {
+    return calx_permute(x, CALX_SCALAR);
+  }
+  if (!take_dim("movedim", "source", x, source, &from, &bad) ||
       !take_dim("movedim", "destination", x, destination, &to, &bad)) {
     return bad;
   }
@@ -299,7 +304,10 @@ static calx_tensor *triangle(const char *op, calx_tensor *x, int64_t diagonal,
                           cx_graph_shape_str(cx_lazy_tensor_shape(x)));
   }
   calx_tensor *mask = inside(columns_minus_rows(x), calx_scalar_int(diagonal));
-  return calx_where(mask, x, cx_ops_number(0));
+  // A weak 0 would make f32 of integers.
+  calx_tensor *zero =
+      cx_ops_weak_as(cx_ops_number(0), cx_lazy_tensor_shape(x)->dtype, NULL);
+  return calx_where(mask, x, zero);
 }
 
 calx_tensor *calx_tril(calx_tensor *x, int64_t diagonal)

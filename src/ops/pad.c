@@ -192,6 +192,10 @@ static const char *misfit(calx_pad_mode mode, int64_t n, int64_t low,
                           int64_t high)
 {
   int64_t most = low > high ? low : high;
+  // Each is cut off before the other edge's elements are repeated.
+  if (low < -n || high < -n || n + low + high < 1) {
+    return "nothing is left of it";
+  }
   if (mode == CALX_PAD_REFLECT && most >= n) {
     return "reflection takes less than the dimension's size";
   }

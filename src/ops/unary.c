@@ -55,6 +55,22 @@ static calx_tensor *numeric(const cx_graph_op *op, calx_tensor *x)
   return any(op, x);
 }
 
+// The same but for bool, which becomes an i64 first.
+static calx_tensor *counting(const cx_graph_op *op, calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  bool is_bool = cx_lazy_tensor_shape(x)->dtype == CALX_BOOL;
+  return any(op, is_bool ? calx_to_dtype(x, CALX_I64) : x);
+}
+
+// Numeric functions that are the identity on bool.
+static calx_tensor *signs(const cx_graph_op *op, calx_tensor *x)
+{
+  bool is_bool = x != NULL && cx_lazy_tensor_shape(x)->dtype == CALX_BOOL;
+  return is_bool ? rounding(op, x) : numeric(op, x);
+}
+
 // Numeric functions that are the identity on unsigned integers.
 static calx_tensor *magnitude(const cx_graph_op *op, calx_tensor *x)
 {
@@ -74,6 +90,14 @@ static cx_hlo_value *like(const cx_graph_emit *e, double v)
 {
   const cx_graph_shape *s = cx_in(e->node, 0);
   return cx_ops_emit_splat(e, cx_hlo_elem_of(s->dtype), s, v);
+}
+
+// The pole at 0, of which the function of CHLO makes NaN: -1 / x.
+static cx_hlo_value *digamma(const cx_graph_emit *e, cx_hlo_value *x)
+{
+  cx_hlo_value *pole = HLO2(DIVIDE, like(e, -1), x);
+  cx_hlo_value *at = cx_hlo_compare(e->b, CX_HLO_EQ, x, like(e, 0));
+  return cx_hlo_select(e->b, at, pole, HLO(CHLO_DIGAMMA));
 }
 
 // PyTorch's sign of NaN is 0.

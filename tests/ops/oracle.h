@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "calx/calx.h"
+#include "support/safetensors.h"
 
 enum { MAX_TENSORS = 8 };
 
@@ -17,7 +18,22 @@ typedef struct call {
   size_t n_out;
 } call;
 
+typedef struct tally {
+  int ran, passed, skipped;
+} tally;
+
+// What is missed: the tensor, and a bound on the error measured. A list of them
+// ends with {0}.
+typedef struct miss {
+  const char *tensor;
+  double bound;
+  bool xla;  // by XLA's plugins alone
+} miss;
+
 // False: calx has no such op yet.
 bool oracle_call(call *c);
+// Runs a case of the file and counts it; false, with the reason printed: it
+// differs by more than is allowed. A case with "raises" must be refused.
+bool oracle_case(json_t *k, const safetensors *f, const miss *misses, tally *t);
 
 #endif

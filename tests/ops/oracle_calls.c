@@ -432,9 +432,9 @@ static calx_tensor *norm(const call *c)
 
 static calx_tensor *clamp(const call *c)
 {
-  if (attr(c, "min") == NULL) return calx_clamp_max(X, NUMBER("max", 0));
-  if (attr(c, "max") == NULL) return calx_clamp_min(X, NUMBER("min", 0));
-  return calx_clamp(X, NUMBER("min", 0), NUMBER("max", 0));
+  if (attr(c, "min") == NULL) return calx_clamp_max(X, scalar(c, "max"));
+  if (attr(c, "max") == NULL) return calx_clamp_min(X, scalar(c, "min"));
+  return calx_clamp(X, scalar(c, "min"), scalar(c, "max"));
 }
 
 static int sort_dim(const call *c)

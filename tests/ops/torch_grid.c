@@ -1,0 +1,71 @@
+// torch_grid: a grid of calls beside PyTorch, which computes what is wanted
+// here and now: torch_grid.py says which. A sample of the cases, all of them
+// with CALX_TEST_LONG=1; those that PyTorch refuses always.
+#include "oracle.h"
+
+#include "support/long.h"
+#include "support/support.h"
+
+static const miss misses[] = { { 0 } };
+
+enum { CASES_AT_LEAST = 1500 };
+
+static char folder[] = "/tmp/calx_torch_grid_XXXXXX";
+
+static void generate(void)
+{
+  char command[1024];
+  const char *python = getenv("CALX_TEST_PLUGIN_TORCH");
+  assert_non_null(python);
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command, "'%s' '%s/torch_grid.py' '%s'", python,
+           CX_TEST_DIR, folder);
+  assert_int_equal(system(command), 0);
+  setenv("CALX_SHARED", folder, 1);
+}
+
+static void clean(void)
+{
+  char path[128];
+  static const char *const names[] = { "oracle/ops.json",
+                                       "oracle/ops.safetensors", "oracle" };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    assert_int_equal(remove(path), 0);
+  }
+  assert_int_equal(remove(folder), 0);
+}
+
+static void test_grid(void **state)
+{
+  (void)state;
+  generate();
+  json_t *all = safetensors_json("oracle/ops.json"), *k;
+  safetensors *f = safetensors_open("oracle/ops.safetensors");
+  const char *only = getenv("CALX_TEST_CASE");
+  size_t i, every = (size_t)long_or(1, 8);
+  tally t = { 0, 0, 0 };
+  json_t *cases = json_object_get(all, "cases");
+  json_array_foreach(cases, i, k)
+  {
+    const char *id = json_string_value(json_object_get(k, "id"));
+    bool refused = json_is_true(json_object_get(k, "raises"));
+    bool taken = only != NULL ? strncmp(only, id, strlen(only)) == 0
+                              : refused || i % every == 0;
+    if (taken) oracle_case(k, f, misses, &t);
+  }
+  print_message("grid: %zu cases, %d ran, %d of them passed\n",
+                json_array_size(cases), t.ran, t.passed - t.skipped);
+  assert_true(json_array_size(cases) >= CASES_AT_LEAST);
+  safetensors_close(f);
+  json_decref(all);
+  clean();
+  assert_int_equal(t.skipped, 0);
+  assert_int_equal(t.passed, t.ran);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = { SUPPORT_TEST(test_grid) };
+  return cmocka_run_group_tests(tests, support_setup, NULL);
+}
