@@ -11,7 +11,7 @@
 #ifndef CALX_INDEXING_H
 #define CALX_INDEXING_H
 
-#include "calx/tensor.h"
+#include "calx/ops.h"
 
 #ifdef __cplusplus
 extern "C" {
