@@ -11,7 +11,7 @@
 #ifndef CALX_INDEXING_H
 #define CALX_INDEXING_H
 
-#include "calx/ops.h"
+#include "calx/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
