@@ -17,6 +17,7 @@
 #define CALX_IO_H
 
 #include "calx/data.h"
+#include "calx/lr_scheduler.h"
 #include "calx/nn.h"
 #include "calx/optim.h"
 
@@ -182,6 +183,27 @@ CALX_API calx_status *calx_optimizer_consolidate_state_dict(
 CALX_API calx_status *calx_optimizer_load_state_dict(
     calx_optimizer *opt, const calx_value *dict) CALX_MUST_USE;
 
+// ---- schedules --------------------------------------------------------------
+
+/**
+ * A schedule's numbers and epoch by PyTorch's names, as a dict that the caller
+ * frees. The rates themselves are the optimiser's.
+ * @errors  those of making the schedule
+ * @source  torch.optim.lr_scheduler.LRScheduler.state_dict
+ */
+CALX_API calx_status *calx_lr_scheduler_state_dict(
+    const calx_lr_scheduler *scheduler, calx_value **out_dict) CALX_MUST_USE;
+/**
+ * Gives a schedule the state of one of its kind, calx's or PyTorch's: all or,
+ * on failure, nothing. Load the optimiser's state beside it. Functions and
+ * milestones are those that the schedule was made with.
+ * @errors  INVALID_ARGUMENT no such state, another number of groups or of
+ *          schedules
+ * @source  torch.optim.lr_scheduler.LRScheduler.load_state_dict
+ */
+CALX_API calx_status *calx_lr_scheduler_load_state_dict(
+    calx_lr_scheduler *scheduler, const calx_value *dict) CALX_MUST_USE;
+
 // ---- files ------------------------------------------------------------------
 // @shape any
 
@@ -295,6 +317,7 @@ typedef struct calx_checkpoint {
   calx_loader_position loader; /* calx_loader_state(), calx_loader_load_state()
                                 */
   calx_value *user; /* the caller's, before and after: numbers, texts, … */
+  calx_lr_scheduler *lr_scheduler;
 } calx_checkpoint;
 
 /**

@@ -52,7 +52,7 @@ static cx_dist_shard *shard_of(cx_dist_zero *z, size_t first, calx_dtype dtype)
 }
 
 // Lays the parameters of a group out in shards.
-static calx_status *place(cx_dist_zero *z, const cx_optim_group *group)
+static calx_status *lay_out(cx_dist_zero *z, const cx_optim_group *group)
 {
   size_t n = z->base.n, first = z->n;
   calx_tensor **parts = cx_calloc(n + 1, sizeof *parts);
@@ -102,7 +102,7 @@ static calx_status *make_all_shards(cx_dist_zero *z)
   calx_module_free(z->shards);
   z->n = 0;
   z->shards = calx_module_new("Shards", NULL, NULL);
-  CALX_TRY(place(z, z->base.groups[0]));
+  CALX_TRY(lay_out(z, z->base.groups[0]));
   return make_shards(z, 0);
 }
 
@@ -169,7 +169,7 @@ static calx_status *add_shards(cx_dist_zero *z, const cx_optim_group *group,
                                const calx_param_group_options *options)
 {
   size_t first = z->n;
-  CALX_TRY(place(z, group));
+  CALX_TRY(lay_out(z, group));
   CALX_TRY(make_shards(z, first));
   calx_tensor **own = cx_calloc(z->n - first, sizeof(calx_tensor *));
   if (own == NULL) return cx_out_of_memory();

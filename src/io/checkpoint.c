@@ -2,7 +2,8 @@
 // the same results, in one .pt file.
 //
 //   {'model': state dict, 'optimizer': state dict, 'loader': {'epoch',
-//    'samples'}, 'random': {'seed', 'draws'}, 'user': …}
+//    'samples'}, 'random': {'seed', 'draws'}, 'lr_scheduler': state dict,
+//    'user': …}
 #include "base/options.h"
 #include "base/status.h"
 #include "io/plan.h"
@@ -41,6 +42,10 @@ static calx_status *put_all(const calx_checkpoint *c, calx_device *device,
   if (c->optimizer != NULL) {
     CALX_TRY(calx_optimizer_consolidate_state_dict(c->optimizer, &part));
     CALX_TRY(calx_value_set(root, "optimizer", part));
+  }
+  if (c->lr_scheduler != NULL) {
+    CALX_TRY(calx_lr_scheduler_state_dict(c->lr_scheduler, &part));
+    CALX_TRY(calx_value_set(root, "lr_scheduler", part));
   }
   CALX_TRY(put_numbers(root, "loader", "epoch", c->loader.epoch, "samples",
                        c->loader.samples));
@@ -104,6 +109,7 @@ static calx_status *find_number(const calx_value *root, const char *path,
 typedef struct restoring {
   cx_io_plan plan;
   cx_io_optimizer_plan *optimizer;
+  const calx_value *lr_scheduler;
   calx_loader_position loader;
   int64_t seed, draws;
 } restoring;
@@ -119,6 +125,10 @@ static calx_status *prepare(const calx_checkpoint *c, const char *path,
   CALX_TRY(find_number(root, path, "random", "draws", &r->draws));
   CALX_TRY(find(root, path, "model", &part));
   CALX_TRY(cx_io_module_plan(c->model, part, &strict, &r->plan));
+  if (c->lr_scheduler != NULL) {
+    CALX_TRY(find(root, path, "lr_scheduler", &r->lr_scheduler));
+    CALX_TRY(cx_io_scheduler_check(c->lr_scheduler, r->lr_scheduler));
+  }
   if (c->optimizer == NULL) return NULL;
   CALX_TRY(find(root, path, "optimizer", &part));
   return cx_io_optimizer_plan_new(c->optimizer, part, &r->plan, &r->optimizer);
@@ -129,6 +139,9 @@ static void give(calx_checkpoint *c, calx_device *device, calx_value *root,
 {
   cx_io_plan_give(&r->plan);
   if (r->optimizer != NULL) cx_io_optimizer_plan_give(r->optimizer);
+  if (c->lr_scheduler != NULL) {
+    cx_io_scheduler_give(c->lr_scheduler, r->lr_scheduler);
+  }
   cx_lazy_random_restore(device, (uint64_t)r->seed, (uint64_t)r->draws);
   c->loader = r->loader;
   c->user = calx_value_get(root, "user");

@@ -27,6 +27,11 @@ static calx_optimizer *that_keeps(calx_optimizer *opt)
   return opt;
 }
 
+// A schedule's first rate, which a group has where a schedule was made.
+static const cx_optim_field initial_lr = { "initial_lr",
+                                           offsetof(cx_optim_group, initial_lr),
+                                           CX_OPTIM_ANY, CX_OPTIM_NOTHING };
+
 // ---- out of an optimiser ----------------------------------------------------
 
 // NaN is PyTorch's None.
@@ -68,6 +73,7 @@ static calx_status *put_group(const cx_optim_group *g, size_t first, size_t n,
   for (const cx_optim_field *f = g->opt->rule->fields; f->name != NULL; f++) {
     CALX_TRY(put_field(g, f, group));
   }
+  if (g->has_initial_lr) CALX_TRY(put_field(g, &initial_lr, group));
   CALX_TRY(calx_value_set(group, "calx_steps",
                           calx_value_int(calx_optimizer_steps(g->opt))));
   if (sharded) CALX_TRY(put_shard(group));
@@ -150,7 +156,8 @@ enum { MOST_FIELDS = 16 };
 struct cx_io_optimizer_plan {
   calx_optimizer *opt;
   const calx_optimizer *outer;  // that spreads it over the ranks; NULL: none
-  field_plan (*fields)[MOST_FIELDS];  // of each group
+  // Of each group; the last one is initial_lr.
+  field_plan (*fields)[MOST_FIELDS + 1];
   int64_t steps;
   cx_io_param_plan params[];
 };
@@ -255,6 +262,9 @@ static calx_status *plan_groups(cx_io_optimizer_plan *p, const calx_value *dict,
                           calx_value_get(group, fields[i].name),
                           &p->fields[g][i]));
     }
+    CALX_TRY(plan_field(opt, &initial_lr,
+                        calx_value_get(group, initial_lr.name),
+                        &p->fields[g][MOST_FIELDS]));
     const calx_value *counted = calx_value_get(group, "calx_steps");
     int64_t steps = counted != NULL ? cx_io_optim_steps(counted) : 0;
     if (steps < 0) return cx_io_optim_wrong_steps(opt, "calx_steps", counted);
@@ -327,6 +337,10 @@ static void give_fields(const cx_io_optimizer_plan *p, size_t group)
     if (fields[i].second == CX_OPTIM_NOTHING) continue;
     cx_optim_put(g, &fields[i], 1, f->number[1]);
   }
+  const field_plan *initial = &p->fields[group][MOST_FIELDS];
+  if (!initial->is_there) return;
+  g->initial_lr = initial->number[0];
+  g->has_initial_lr = true;
 }
 
 // "conv1.weight.exp_avg". Interned: it is never freed.

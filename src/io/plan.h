@@ -33,6 +33,11 @@ calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
                                const calx_load_state_dict_options *options,
                                cx_io_plan *plan) CALX_MUST_USE;
 
+// What is wrong with the state of a schedule; NULL: it may be given.
+calx_status *cx_io_scheduler_check(const calx_lr_scheduler *s,
+                                   const calx_value *dict) CALX_MUST_USE;
+void cx_io_scheduler_give(calx_lr_scheduler *s, const calx_value *dict);
+
 typedef struct cx_io_optimizer_plan cx_io_optimizer_plan;
 calx_status *cx_io_optimizer_plan_new(
     calx_optimizer *opt, const calx_value *dict, cx_io_plan *plan,

@@ -127,9 +127,9 @@ struct calx_scope {
 
 typedef struct cx_lazy_thread_state {
   calx_scope *top;
-  calx_device *device;  // set by calx_device_set_current
-  calx_device *steps;   // on which this thread changes durable tensors
-  bool lost;            // an error, for which there was not even a root scope
+  calx_device *device;    // set by calx_device_set_current
+  calx_device *steps;     // on which this thread changes durable tensors
+  bool lost;              // an error, for which there was not even a root scope
   uint32_t grad_regions;  // how many are open
   uint64_t grad_bits;     // 1: with gradients; bit 0 is the innermost
   const char *module;

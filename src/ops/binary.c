@@ -326,7 +326,11 @@ static bool with_alpha(const char *op, calx_tensor **y,
 {
   if (o == NULL) return true;
   if (!cx_ops_options_fit(op, o->size, sizeof *o, out)) return false;
-  if (cx_is_default(o->alpha) || o->alpha == 1) return true;
+  if (cx_is_default(o->alpha)) return true;
+  // 1 keeps a bool; of other types it is a number like any, which no program
+  // contains.
+  bool is_bool = *y != NULL && cx_lazy_tensor_shape(*y)->dtype == CALX_BOOL;
+  if (is_bool && o->alpha == 1) return true;
   if (cx_ops_unfit(op, y, 1, out)) return false;
   bool whole = o->alpha == floor(o->alpha) && fabs(o->alpha) < 0x1p63;
   *y = calx_mul(

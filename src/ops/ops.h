@@ -157,8 +157,8 @@ void cx_ops_function_record(cx_ops_function *f, const char *name,
                             uint32_t n_in, calx_tensor **outs, uint32_t n_out);
 // x as a result of its own, on which hooks can be registered.
 calx_tensor *cx_ops_identity(calx_tensor *x);
-// Adds a hook where the gradient of a tensor that requires one is found. Without
-// memory hook.drop is called, and the scope has the error.
+// Adds a hook where the gradient of a tensor that requires one is found.
+// Without memory hook.drop is called, and the scope has the error.
 calx_hook cx_ops_hook(calx_tensor *t, cx_hook hook);
 // x, but what is computed from it is computed after all `n` operands and is not
 // merged with what is computed from x itself. in[0] is x.

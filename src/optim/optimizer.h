@@ -60,6 +60,8 @@ typedef struct cx_optim_field {
 typedef struct cx_optim_group {
   calx_optimizer *opt;
   double lr, weight_decay;
+  double initial_lr;  // where a schedule was made for it
+  bool has_initial_lr;
   bool maximize;
   bool decoupled;   // weight_decay scales the value by 1 - lr weight_decay;
                     // otherwise it adds weight_decay times the value to the
