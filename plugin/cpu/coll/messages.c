@@ -60,14 +60,16 @@ static void put_header(cx_text *out, const cpu_coll_report *r, int i)
   if (n > 1) cx_text_format(out, " and %u more", (unsigned)(n - 1));
 }
 
+// The lower device comes first, whoever found the difference.
 static void put_difference(cx_text *out, const cpu_coll_report *r)
 {
-  const uint64_t *x = r->headers[0], *y = r->headers[1];
-  cx_text_format(out,
-                 "collective %u of the program: ", (unsigned)r->launch->n_done);
-  put_header(out, r, 0);
+  const int lower = r->devices[0] < r->devices[1] ? 0 : 1;
+  const uint64_t *x = r->headers[lower], *y = r->headers[1 - lower];
+  cx_text_format(out, "collective %u of the program: ",
+                 (unsigned)x[CPU_COLL_FIELD_INDEX]);
+  put_header(out, r, lower);
   cx_text_append(out, ", ");
-  put_header(out, r, 1);
+  put_header(out, r, 1 - lower);
   if (x[CPU_COLL_FIELD_INDEX] != y[CPU_COLL_FIELD_INDEX]) {
     cx_text_format(out, ", as its collective %u",
                    (unsigned)y[CPU_COLL_FIELD_INDEX]);
