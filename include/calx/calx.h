@@ -4,6 +4,7 @@
 #ifndef CALX_CALX_H
 #define CALX_CALX_H
 
+#include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "calx/collective.h"
 #include "calx/data.h"

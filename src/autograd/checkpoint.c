@@ -21,6 +21,7 @@ typedef struct recomputed {
   void *user;
   size_t n_inputs, n_leaves, n_outputs;
   bool keep_random;
+  calx_dtype autocast;   // of the first run
   uint64_t seed, draws;  // of the device before the first run
 } recomputed;
 
@@ -122,7 +123,9 @@ static void run_again(const recomputed *r, const cx_lazy_tape *tape,
   cx_lazy_random_state(tape->device, &seed, &draws);
   if (r->keep_random) cx_lazy_random_restore(tape->device, r->seed, r->draws);
   cx_lazy_grad_region_begin(true);
+  calx_dtype autocast = cx_lazy_autocast_set(r->autocast);
   r->fn(r->user, inputs, outs);
+  (void)cx_lazy_autocast_set(autocast);
   cx_lazy_grad_region_end(true);
   if (r->keep_random) cx_lazy_random_restore(tape->device, seed, draws);
 }
@@ -289,7 +292,8 @@ void calx_checkpoint_with(calx_tensors_fn *fn, void *user,
                        .user = user,
                        .n_inputs = n_inputs,
                        .n_outputs = n_outputs,
-                       .keep_random = !options->no_preserve_rng_state };
+                       .keep_random = !options->no_preserve_rng_state,
+                       .autocast = cx_lazy_autocast() };
     status = first_run(r, inputs, outputs);
   }
   if (status == NULL) return;

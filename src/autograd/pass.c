@@ -19,6 +19,8 @@ static void open_batch(cx_autograd_pass *p)
   p->batch = calx_scope_begin();
   p->in_batch = 0;
   cx_lazy_grad_mode_set(p->create_graph);
+  // Rules compute in the types of the forward pass.
+  p->autocast_before = cx_lazy_autocast_set(CALX_DTYPE_DEFAULT);
 }
 
 static void close_batch(cx_autograd_pass *p)
@@ -41,6 +43,7 @@ static void close_batch(cx_autograd_pass *p)
     calx_status_free(status);
   }
   p->batch = NULL;
+  (void)cx_lazy_autocast_set(p->autocast_before);
   // Without memory there was no scope, whose end would have freed these.
   if (cx_lazy_grad_mode() != p->mode_before)
     cx_lazy_grad_mode_set(p->mode_before);

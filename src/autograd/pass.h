@@ -21,7 +21,8 @@ typedef struct cx_autograd_pass {
   calx_device *device;
   bool create_graph;
   bool retain_graph;
-  bool mode_before;      // of recording, outside of the batches
+  bool mode_before;  // of recording, outside of the batches
+  calx_dtype autocast_before;
   unsigned char *marks;  // by cell; NULL: every leaf is asked for
   calx_tensor **grads;   // by cell; NULL: nothing flowed there
   bool *owned;           // by cell: retained by the pass

@@ -100,6 +100,8 @@ bool cx_lazy_changed_add(calx_tensor *t);
 void cx_lazy_changed_remove(calx_tensor *t);
 // ---- scopes and threads -----------------------------------------------------
 
+enum { CX_LAZY_MOST_REGIONS = 64 };  // of gradients, and of autocast
+
 struct calx_scope {
   calx_scope *parent;
   calx_tensor **tensors;
@@ -108,7 +110,8 @@ struct calx_scope {
   // Of the regions with and without gradients that began outside.
   uint32_t grad_regions_before;
   uint64_t grad_bits_before;
-  int regions_before;  // the same of a profile's
+  int regions_before;         // the same of a profile's
+  uint32_t autocasts_before;  // and of autocast
   bool is_root;
   calx_site site;
   int depth;
@@ -132,6 +135,10 @@ typedef struct cx_lazy_thread_state {
   bool lost;              // an error, for which there was not even a root scope
   uint32_t grad_regions;  // how many are open
   uint64_t grad_bits;     // 1: with gradients; bit 0 is the innermost
+  // The types of the autocast regions that are open, the innermost one last.
+  uint32_t autocasts;
+  unsigned char autocast_types[CX_LAZY_MOST_REGIONS];
+  calx_dtype autocast;  // what ops cast to now; DEFAULT: they do not
   const char *module;
   const char *composite;
   int64_t recorded;  // ops since the last sync

@@ -43,6 +43,13 @@ static inline bool cx_lazy_no_grad_end(void)
 {
   return cx_lazy_grad_region_end(false);
 }
+// Regions in which ops cast their operands to this type (DEFAULT: they do not);
+// they nest, and end with their scope. False: none was begun in this scope.
+void cx_lazy_autocast_region_begin(calx_dtype dtype);
+bool cx_lazy_autocast_region_end(void);
+calx_dtype cx_lazy_autocast(void);  // what ops cast to now
+calx_dtype cx_lazy_autocast_set(
+    calx_dtype dtype);  // for a while; the one before
 // Between a loader's batches that share one sync (batches_per_execution): a
 // step leaves its sync to the loader.
 void cx_lazy_sync_defer(bool on);

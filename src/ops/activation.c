@@ -1,6 +1,7 @@
 // ops/activation: softmax and its logarithm. The greatest element is subtracted
 // first, so that the exponentials do not overflow.
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 typedef struct softmax_attrs {
@@ -120,10 +121,12 @@ static calx_tensor *record(const cx_graph_op *op, calx_tensor *x, int dim)
 
 calx_tensor *calx_log_softmax(calx_tensor *x, int dim)
 {
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   return record(&cx_ops_log_softmax, x, dim);
 }
 
 calx_tensor *calx_softmax(calx_tensor *x, int dim)
 {
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   return record(&cx_ops_softmax, x, dim);
 }

@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/options.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 // ---- gradients --------------------------------------------------------------
@@ -369,6 +370,9 @@ static bool is_whole(const calx_tensor *t)
 
 calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
 {
+  calx_tensor *none = NULL;
+  const bool by_number = y != NULL && cx_lazy_tensor_is(y, CX_LAZY_T_WEAK);
+  CX_OPS_AUTOCAST(CX_OPS_F32, by_number ? &x : &none);
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("pow", in, 2, &bad)) return bad;
   pow_attrs a = { 0, 0 };

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 
 static calx_tensor *number(double value)
@@ -109,6 +110,7 @@ calx_tensor *calx_leaky_relu_with(calx_tensor *x,
 
 calx_tensor *calx_prelu(calx_tensor *x, calx_tensor *weight)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &weight);
   CX_OPS_COMPOSITE("prelu");
   calx_tensor *in[2] = { x, weight }, *bad;
   if (cx_ops_unfit("prelu", in, 2, &bad)) return bad;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 
 // False: *out is what the function returns.
@@ -31,6 +32,7 @@ static bool ranks_fit(const char *op, calx_tensor *const *in, uint32_t n,
 
 calx_tensor *calx_bmm(calx_tensor *x, calx_tensor *y)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &y);
   RANKS_OF_TWO(bmm, 3, 3);
   const cx_graph_shape *a = cx_lazy_tensor_shape(x),
                        *b = cx_lazy_tensor_shape(y);
@@ -43,6 +45,7 @@ calx_tensor *calx_bmm(calx_tensor *x, calx_tensor *y)
 
 calx_tensor *calx_mv(calx_tensor *x, calx_tensor *y)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &y);
   RANKS_OF_TWO(mv, 2, 1);
   return calx_matmul(x, y);
 }
@@ -97,6 +100,7 @@ static calx_tensor *add_product(const char *op, calx_tensor *input,
 calx_tensor *calx_addmm_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
                              const calx_addmm_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &input, &x, &y);
   CX_OPS_COMPOSITE("addmm");
   return add_product("addmm", input, calx_mm(x, y), o);
 }
@@ -104,6 +108,7 @@ calx_tensor *calx_addmm_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
 calx_tensor *calx_addmv_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
                              const calx_addmm_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &input, &x, &y);
   CX_OPS_COMPOSITE("addmv");
   return add_product("addmv", input, calx_mv(x, y), o);
 }
@@ -111,6 +116,7 @@ calx_tensor *calx_addmv_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
 calx_tensor *calx_baddbmm_with(calx_tensor *input, calx_tensor *x,
                                calx_tensor *y, const calx_addmm_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &input, &x, &y);
   CX_OPS_COMPOSITE("baddbmm");
   return add_product("baddbmm", input, calx_bmm(x, y), o);
 }
@@ -328,7 +334,9 @@ calx_tensor *calx_einsum(const char *equation, calx_tensor *const *operands,
                           MOST_OPERANDS);
   }
   if (cx_ops_unfit("einsum", operands, (uint32_t)count, &bad)) return bad;
-  for (size_t i = 0; i < count; i++) in[i].x = operands[i];
+  for (size_t i = 0; i < count; i++) {
+    in[i].x = cx_ops_autocast_one(CX_OPS_LOWER, operands[i]);
+  }
   if (!read_equation(equation, in, count, result)) {
     return cx_ops_invalid(
         "einsum: '%.80s' does not fit %zu operands, the first "

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 
 static calx_tensor *number(double value)
@@ -35,6 +36,7 @@ static calx_tensor *reduce(const char *op, calx_tensor *losses,
 // The first statements of a loss of x and target with options o.
 #define BEGIN_AS(op, kind)                            \
   CX_OPS_COMPOSITE(#op);                              \
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x, &target);           \
   calx_tensor *in[2] = { x, target }, *bad;           \
   if (!cx_ops_floating(#op, in, 2, &bad)) return bad; \
   x = in[0];                                          \

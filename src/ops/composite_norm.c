@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 
 // (x - mean) / sqrt(var + eps) over these dimensions, with the biased variance.
@@ -56,6 +57,7 @@ calx_tensor *calx_layer_norm_with(calx_tensor *x, calx_dims normalized_shape,
                                   const calx_layer_norm_options *o)
 {
   CX_OPS_COMPOSITE("layer_norm");
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   int64_t room[CALX_MAX_RANK];
   if (!cx_ops_floating("layer_norm", &x, 1, &bad)) return bad;
@@ -72,6 +74,7 @@ calx_tensor *calx_rms_norm_with(calx_tensor *x, calx_dims normalized_shape,
                                 const calx_layer_norm_options *o)
 {
   CX_OPS_COMPOSITE("rms_norm");
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   int64_t room[CALX_MAX_RANK];
   if (!cx_ops_floating("rms_norm", &x, 1, &bad)) return bad;
@@ -135,6 +138,7 @@ calx_tensor *calx_group_norm_with(calx_tensor *x, int64_t num_groups,
                                   const calx_layer_norm_options *o)
 {
   CX_OPS_COMPOSITE("group_norm");
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   if (!cx_ops_floating("group_norm", &x, 1, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(layer_norm, o, bad);
@@ -145,6 +149,7 @@ calx_tensor *calx_instance_norm_with(calx_tensor *x,
                                      const calx_layer_norm_options *o)
 {
   CX_OPS_COMPOSITE("instance_norm");
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   if (!cx_ops_floating("instance_norm", &x, 1, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(layer_norm, o, bad);

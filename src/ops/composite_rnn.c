@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "calx/rnn.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 #include "ops/recurrent.h"
 
@@ -245,6 +246,7 @@ static calx_tensor *finish(const rnn_run *r, bool batched)
 
 static calx_tensor *run(rnn_run *r, size_t count)
 {
+  CX_OPS_AUTOCAST(CX_OPS_F32, &r->x);
   calx_tensor *bad;
   if (cx_ops_unfit(r->op, &r->x, 1, &bad)) return bad;
   bool batched = calx_tensor_rank(r->x) == 3;

@@ -10,6 +10,7 @@
 //   conv_weight  dw: batch and features of x and the gradient are exchanged;
 //                stride d, the gradient dilated by s
 #include "ops/conv.h"
+#include "ops/autocast.h"
 
 #include <string.h>
 
@@ -388,7 +389,9 @@ static bool operands_fit(const cx_ops_conv_options *o, const cx_graph_shape *x,
 calx_tensor *cx_ops_convolve(calx_tensor *x, calx_tensor *w,
                              const cx_ops_conv_options *o)
 {
-  calx_tensor *in[3] = { x, w, o->bias }, *bad;
+  calx_tensor *bias = o->bias;
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &w, &bias);
+  calx_tensor *in[3] = { x, w, bias }, *bad;
   if (cx_ops_unfit(o->op, in, in[2] != NULL ? 3 : 2, &bad)) return bad;
   const cx_graph_shape *sw = cx_lazy_tensor_shape(w);
   if (!operands_fit(o, cx_lazy_tensor_shape(x), sw, &bad)) return bad;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 typedef struct classes {
@@ -173,6 +174,7 @@ static calx_tensor *reduce(const classes *c, calx_tensor *value, calx_tensor *w,
 calx_tensor *calx_nll_loss_with(calx_tensor *x, calx_tensor *target,
                                 const calx_nll_loss_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   classes c = { .op = "nll_loss", .x = x, .target = target };
   calx_tensor *bad;
   if (!read_arguments(&c, o, &bad) || !locate(&c, &bad)) return bad;
@@ -216,6 +218,7 @@ static calx_tensor *smoothed(const classes *c, calx_tensor *log_p,
 calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
                                      const calx_nll_loss_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x, &target);
   classes c = { .op = "cross_entropy", .x = x, .target = target };
   calx_tensor *bad;
   if (!read_arguments(&c, o, &bad)) return bad;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 typedef struct matmul_attrs {
@@ -153,6 +154,7 @@ static calx_tensor *stacked(calx_tensor *x, calx_tensor *y)
 
 calx_tensor *calx_matmul(calx_tensor *x, calx_tensor *y)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &y);
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("matmul", in, 2, &bad) || !same_type("matmul", x, y, &bad)) {
     return bad;
@@ -174,6 +176,7 @@ calx_tensor *calx_matmul(calx_tensor *x, calx_tensor *y)
 
 calx_tensor *calx_mm(calx_tensor *x, calx_tensor *y)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &y);
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("mm", in, 2, &bad) || !same_type("mm", x, y, &bad)) {
     return bad;
@@ -205,6 +208,7 @@ static bool fits_bias(const cx_graph_shape *bias, const cx_graph_shape *weight)
 
 calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight, calx_tensor *bias)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &weight, &bias);
   calx_tensor *in[3] = { x, weight, bias }, *bad;
   if (cx_ops_unfit("linear", in, bias != NULL ? 3 : 2, &bad) ||
       !same_type("linear", x, weight, &bad)) {

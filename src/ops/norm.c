@@ -4,6 +4,7 @@
 
 #include "base/dtype.h"
 #include "base/options.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 typedef struct norm_attrs {
@@ -250,6 +251,7 @@ static bool check(calx_tensor *x, const calx_batch_norm_options *o,
 calx_tensor *calx_batch_norm_with(calx_tensor *x,
                                   const calx_batch_norm_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   static const calx_batch_norm_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
   calx_tensor *bad;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 
 // ---- pad: in (x, value ()) --------------------------------------------------
@@ -213,6 +214,10 @@ calx_tensor *calx_pad_with(calx_tensor *x, calx_dims pad,
   calx_tensor *bad;
   if (cx_ops_unfit("pad", &x, 1, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(pad, o, bad);
+  calx_tensor *none = NULL;
+  const bool repeats =
+      o->mode == CALX_PAD_REFLECT || o->mode == CALX_PAD_REPLICATE;
+  CX_OPS_AUTOCAST(CX_OPS_F32, repeats ? &x : &none);
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   if (pad.count % 2 != 0 || pad.count / 2 > s->rank ||
       (unsigned)o->mode > CALX_PAD_CIRCULAR) {

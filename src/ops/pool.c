@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 typedef struct pool_attrs {
@@ -396,6 +397,7 @@ static bool read_options(const calx_max_pool2d_options *o, int64_t kernel,
 calx_tensor *calx_max_pool2d_with(calx_tensor *x, int64_t kernel_size,
                                   const calx_max_pool2d_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x);
   calx_tensor *bad;
   calx_tensor **indices = o != NULL ? o->out_indices : NULL;
   if (indices != NULL) *indices = NULL;

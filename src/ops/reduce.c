@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 typedef struct reduce_attrs {
@@ -316,6 +317,7 @@ calx_tensor *calx_amin_with(calx_tensor *x, const calx_reduce_options *o)
 
 calx_tensor *calx_prod_with(calx_tensor *x, const calx_reduce_options *o)
 {
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   if (cx_ops_unfit("prod", &x, 1, &bad)) return bad;
   bool is_float = cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/ops.h"
 
 // ---- rules: which operands an op takes --------------------------------------
@@ -134,6 +135,13 @@ static calx_tensor *one_minus_square(calx_tensor *x)
 static calx_tensor *gauss(calx_tensor *x, double factor)
 {
   return calx_mul(calx_exp(calx_neg(calx_square(x))), cx_ops_number(factor));
+}
+
+// In an autocast region computed in its type.
+static calx_tensor *lowered(const cx_graph_op *op, calx_tensor *x)
+{
+  CX_OPS_AUTOCAST(CX_OPS_LOWER, &x);
+  return numeric(op, x);
 }
 
 // ---- what a row of unary.def makes ------------------------------------------

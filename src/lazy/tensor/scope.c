@@ -121,12 +121,23 @@ static void release_tensors(calx_scope *s)
   }
 }
 
+// Ends the autocast regions but for the first n.
+static void cut_autocasts(uint32_t n)
+{
+  cx_lazy_thread_state *self = &cx_lazy_self;
+  if (self->autocasts == n) return;
+  self->autocasts = n;
+  self->autocast =
+      n == 0 ? CALX_DTYPE_DEFAULT : (calx_dtype)self->autocast_types[n - 1];
+}
+
 calx_status *cx_lazy_scope_pop(void)
 {
   calx_scope *s = cx_lazy_self.top;
   release_tensors(s);
   cx_lazy_self.grad_regions = s->grad_regions_before;
   cx_lazy_self.grad_bits = s->grad_bits_before;
+  cut_autocasts(s->autocasts_before);
   cx_trace_region_cut(s->regions_before);
   calx_status *error = s->error;
   s->error = NULL;
@@ -167,6 +178,7 @@ static calx_scope *scope_new(void)
   s->thread = &cx_lazy_self;
   s->grad_regions_before = cx_lazy_self.grad_regions;
   s->grad_bits_before = cx_lazy_self.grad_bits;
+  s->autocasts_before = cx_lazy_self.autocasts;
   s->regions_before = cx_trace_region_count();
   s->site = *cx_site();
   return s;
@@ -231,16 +243,14 @@ calx_tensor *cx_lazy_scope_give(calx_tensor *t)
 
 // ---- regions with and without gradients -------------------------------------
 
-enum { MAX_REGIONS = 64 };  // the bits that say which kind each one is
-
 void cx_lazy_grad_region_begin(bool enable)
 {
   cx_lazy_scope_current();  // the region belongs to a scope
-  if (cx_lazy_self.grad_regions == MAX_REGIONS) {
+  if (cx_lazy_self.grad_regions == CX_LAZY_MOST_REGIONS) {
     cx_lazy_scope_pin(cx_error(
         CALX_RESOURCE_EXHAUSTED,
         "%s_begin: %d regions are open already: is there a %s_end missing?",
-        enable ? "enable_grad" : "no_grad", MAX_REGIONS,
+        enable ? "enable_grad" : "no_grad", CX_LAZY_MOST_REGIONS,
         enable ? "enable_grad" : "no_grad"));
     return;
   }
@@ -257,6 +267,45 @@ bool cx_lazy_grad_region_end(bool enable)
   cx_lazy_self.grad_regions--;
   cx_lazy_self.grad_bits >>= 1;
   return true;
+}
+
+// ---- autocast regions -------------------------------------------------------
+
+void cx_lazy_autocast_region_begin(calx_dtype dtype)
+{
+  cx_lazy_scope_current();  // the region belongs to a scope
+  cx_lazy_thread_state *self = &cx_lazy_self;
+  if (self->autocasts == CX_LAZY_MOST_REGIONS) {
+    cx_lazy_scope_pin(cx_error(
+        CALX_RESOURCE_EXHAUSTED,
+        "autocast_begin: %d regions are open already: is there an autocast_end "
+        "missing?",
+        CX_LAZY_MOST_REGIONS));
+    return;
+  }
+  self->autocast_types[self->autocasts++] = (unsigned char)dtype;
+  self->autocast = dtype;
+}
+
+bool cx_lazy_autocast_region_end(void)
+{
+  const calx_scope *s = cx_lazy_scope_current();
+  uint32_t outer = s != NULL ? s->autocasts_before : 0;
+  if (cx_lazy_self.autocasts <= outer) return false;
+  cut_autocasts(cx_lazy_self.autocasts - 1);
+  return true;
+}
+
+calx_dtype cx_lazy_autocast(void)
+{
+  return cx_lazy_self.autocast;
+}
+
+calx_dtype cx_lazy_autocast_set(calx_dtype dtype)
+{
+  calx_dtype before = cx_lazy_self.autocast;
+  cx_lazy_self.autocast = dtype;
+  return before;
 }
 
 // ---- errors -----------------------------------------------------------------
