@@ -96,6 +96,82 @@ CALX_API calx_tensor *calx_diagonal_with(calx_tensor *x,
  *  @shape x rank >= 3 @source torch.nn.functional.pixel_shuffle */
 CALX_API calx_tensor *calx_pixel_shuffle(calx_tensor *x,
                                          int64_t upscale_factor);
+/** Reversed along dimension 1. @shape x rank >= 2 @source torch.fliplr */
+CALX_API calx_tensor *calx_fliplr(calx_tensor *x);
+/** Reversed along dimension 0. @shape x rank >= 1 @source torch.flipud */
+CALX_API calx_tensor *calx_flipud(calx_tensor *x);
+/** Turned by k right angles in the plane of two dimensions, from the first to
+ *  the second. @param dims  absent: 0 and 1 @shape x rank >= 2
+ *  @source torch.rot90 */
+CALX_API calx_tensor *calx_rot90(calx_tensor *x, int64_t k, calx_dims dims);
+/** calx_transpose. @shape x rank >= 2 @source torch.swapaxes */
+CALX_API calx_tensor *calx_swapaxes(calx_tensor *x, int axis0, int axis1);
+/** calx_transpose. @shape x rank >= 2 @source torch.swapdims */
+CALX_API calx_tensor *calx_swapdims(calx_tensor *x, int dim0, int dim1);
+/** calx_movedim. @shape x rank >= 1 @source torch.moveaxis */
+CALX_API calx_tensor *calx_moveaxis(calx_tensor *x, int source,
+                                    int destination);
+/** calx_expand. @shape result `shape` @source torch.broadcast_to */
+CALX_API calx_tensor *calx_broadcast_to(calx_tensor *x, calx_dims shape);
+/** x expanded to the other's sizes. @shape result as other
+ *  @source torch.Tensor.expand_as */
+CALX_API calx_tensor *calx_expand_as(calx_tensor *x, calx_tensor *other);
+/** A number as (1). @shape x any @source torch.atleast_1d */
+CALX_API calx_tensor *calx_atleast_1d(calx_tensor *x);
+/** A number as (1, 1), a vector as (1, n). @shape x any
+ *  @source torch.atleast_2d */
+CALX_API calx_tensor *calx_atleast_2d(calx_tensor *x);
+/** A number as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1).
+ *  @shape x any @source torch.atleast_3d */
+CALX_API calx_tensor *calx_atleast_3d(calx_tensor *x);
+/** Joins along dimension 1, vectors along 0. @shape as calx_cat
+ *  @source torch.hstack */
+CALX_API calx_tensor *calx_hstack(calx_tensor *const *tensors, size_t count);
+/** Joins along dimension 0, of at least two. @shape as calx_cat
+ *  @source torch.vstack */
+CALX_API calx_tensor *calx_vstack(calx_tensor *const *tensors, size_t count);
+/** Joins along dimension 2, of at least three. @shape as calx_cat
+ *  @source torch.dstack */
+CALX_API calx_tensor *calx_dstack(calx_tensor *const *tensors, size_t count);
+/** Matrices along the diagonal of one, else 0; vectors are rows.
+ *  @shape each rank <= 2 @source torch.block_diag */
+CALX_API calx_tensor *calx_block_diag(calx_tensor *const *tensors,
+                                      size_t count);
+/** calx_split. @param out  as many as there are sizes @shape x rank >= 1
+ *  @source torch.Tensor.split_with_sizes */
+CALX_API void calx_split_with_sizes(calx_tensor *x, calx_dims sizes, int dim,
+                                    calx_tensor **out);
+/** Exactly `sections` parts; the first ones have one element more where it does
+ *  not come out even. @param out  as many as `sections` @shape x rank >= 1
+ *  @source torch.tensor_split */
+CALX_API void calx_tensor_split(calx_tensor *x, size_t sections, int dim,
+                                calx_tensor **out);
+/** Parts that end before these indices, and the rest; an index is clamped as in
+ *  calx_slice. @param out  one more than there are indices @shape x rank >= 1
+ *  @source torch.tensor_split */
+CALX_API void calx_tensor_split_at(calx_tensor *x, calx_dims indices, int dim,
+                                   calx_tensor **out);
+/** A vector on the diagonal of a matrix, else 0; a matrix's diagonal.
+ *  @param diagonal  1: the one above the main one @shape x rank 1 or 2
+ *  @source torch.diag */
+CALX_API calx_tensor *calx_diag(calx_tensor *x, int64_t diagonal);
+/** The last dimension on the diagonal of two new ones, else 0.
+ *  @param options  dim1 and dim2, both 0: the last two @shape x rank >= 1
+ *  @source torch.diag_embed */
+CALX_API calx_tensor *calx_diag_embed_with(
+    calx_tensor *x, const calx_diagonal_options *options);
+/** The sum of the diagonal. @shape (n, m) -> () @source torch.trace */
+CALX_API calx_tensor *calx_trace(calx_tensor *x);
+/** x with `source` in place of calx_slice(x, dim, start, end, step).
+ *  @shape source as that slice @grad x, source @source torch.slice_scatter */
+CALX_API calx_tensor *calx_slice_scatter(calx_tensor *x, calx_tensor *source,
+                                         int dim, int64_t start, int64_t end,
+                                         int64_t step);
+/** x with `source` in place of calx_select(x, dim, index).
+ *  @shape source as that selection @errors OUT_OF_RANGE @grad x, source
+ *  @source torch.select_scatter */
+CALX_API calx_tensor *calx_select_scatter(calx_tensor *x, calx_tensor *source,
+                                          int dim, int64_t index);
 
 #ifdef __cplusplus
 }

@@ -117,6 +117,57 @@ typedef struct CALX_OPTIONS calx_searchsorted_options {
 CALX_API calx_tensor *calx_searchsorted_with(
     calx_tensor *sequence, calx_tensor *values,
     const calx_searchsorted_options *options);
+/** calx_searchsorted with the operands exchanged. @shape x any, boundaries (n)
+ *  @dtype i64 @grad none @source torch.bucketize */
+CALX_API calx_tensor *calx_bucketize_with(
+    calx_tensor *x, calx_tensor *boundaries,
+    const calx_searchsorted_options *options);
+/** x with `value`, a number or a tensor of rank 0, in the rows at the indices,
+ *  of which negative ones count from the end. @shape index (k) or ()
+ *  @grad x, value @source torch.index_fill */
+CALX_API calx_tensor *calx_index_fill(calx_tensor *x, int dim,
+                                      calx_tensor *index, calx_tensor *value);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_index_put_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool accumulate; /* added to what is there */
+} calx_index_put_options;
+/** x with the values at places of its first dimensions, of which each has an
+ *  index; negative ones count from the end. Without .accumulate, which of two
+ *  at one place is kept, is not defined. Masks: calx_masked_fill and
+ *  calx_masked_scatter. @shape indices broadcast together; values broadcast to
+ *  that and the dimensions left @grad x, values @source torch.index_put */
+CALX_API calx_tensor *calx_index_put_with(
+    calx_tensor *x, calx_tensor *const *indices, size_t count,
+    calx_tensor *values, const calx_index_put_options *options);
+/** x with the elements of source, in order, where the mask is true; NaN, or the
+ *  least number of a type without NaN, where source has too few.
+ *  @shape mask broadcasts to x; source any @grad x, source
+ *  @source torch.masked_scatter */
+CALX_API calx_tensor *calx_masked_scatter(calx_tensor *x, calx_tensor *mask,
+                                          calx_tensor *source);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_isin_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool invert;
+} calx_isin_options;
+/** Whether each element is one of the test elements. @shape elements any;
+ *  result the same @dtype result bool @grad none @source torch.isin */
+CALX_API calx_tensor *calx_isin_with(calx_tensor *elements,
+                                     calx_tensor *test_elements,
+                                     const calx_isin_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_histc_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t bins; /* 0 = 100 */
+  CALX_NAMED double min;   /* both 0: the least and the greatest element */
+  CALX_NAMED double max;
+} calx_histc_options;
+/** How many elements lie in each of equal intervals from min to max; those
+ *  outside and NaN do not count. @shape x any -> (bins) @dtype floating
+ *  @grad none @source torch.histc */
+CALX_API calx_tensor *calx_histc_with(calx_tensor *x,
+                                      const calx_histc_options *options);
 
 // ---- results of a size that the data say ------------------------------------
 

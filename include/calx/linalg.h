@@ -54,6 +54,79 @@ CALX_API calx_tensor *calx_baddbmm_with(calx_tensor *input, calx_tensor *x,
  */
 CALX_API calx_tensor *calx_einsum(const char *equation,
                                   calx_tensor *const *operands, size_t count);
+/** beta input + alpha (the outer product of vectors). @shape x (n), y (m);
+ * input broadcasts @source torch.addr */
+CALX_API calx_tensor *calx_addr_with(calx_tensor *input, calx_tensor *x,
+                                     calx_tensor *y,
+                                     const calx_addmm_options *options);
+/** calx_outer. @shape (n) x (m) -> (n, m) @source torch.ger */
+CALX_API calx_tensor *calx_ger(calx_tensor *x, calx_tensor *y);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_tensordot_options {
+  CALX_NAMED size_t size;
+  /* the last dimensions of x with the first ones of y; 0 = 2, CALX_ZERO_INT: 0;
+   * or lists of as many dimensions each */
+  CALX_NAMED int64_t dims;
+  CALX_NAMED calx_dims x_dims;
+  CALX_NAMED calx_dims y_dims;
+} calx_tensordot_options;
+/** Sums of products over pairs of dimensions. @shape the dimensions left, of x,
+ *  then of y @source torch.tensordot */
+CALX_API calx_tensor *calx_tensordot_with(
+    calx_tensor *x, calx_tensor *y, const calx_tensordot_options *options);
+/** Each element of x times the whole y. @shape the sizes' products, rank <= 4
+ *  @source torch.kron */
+CALX_API calx_tensor *calx_kron(calx_tensor *x, calx_tensor *y);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_cdist_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double p; /* 0 = 2, CALX_ZERO = 0; INFINITY: the greatest */
+} calx_cdist_options;
+/** The distances of all pairs of rows; it holds each pair's difference.
+ *  @shape (…, n, d) x (…, m, d) -> (…, n, m) @dtype floating
+ *  @source torch.cdist */
+CALX_API calx_tensor *calx_cdist_with(calx_tensor *x, calx_tensor *y,
+                                      const calx_cdist_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_pairwise_distance_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double p;   /* 0 = 2, CALX_ZERO = 0; INFINITY: the greatest */
+  CALX_NAMED double eps; /* added to differences; 0 = 1e-6, CALX_ZERO = 0 */
+  CALX_NAMED bool keepdim;
+} calx_pairwise_distance_options;
+/** The norm of x - y + eps along the last dimension. @shape x, y broadcast
+ *  together @source torch.nn.functional.pairwise_distance */
+CALX_API calx_tensor *calx_pairwise_distance_with(
+    calx_tensor *x, calx_tensor *y,
+    const calx_pairwise_distance_options *options);
+/** The sum of x y along a dimension. @shape x, y broadcast together
+ *  @dtype floating
+ *  @source torch.linalg.vecdot */
+CALX_API calx_tensor *calx_vecdot(calx_tensor *x, calx_tensor *y, int dim);
+/** The cross product along a dimension of size 3. @shape x, y broadcast
+ *  together, of equal ranks @source torch.linalg.cross */
+CALX_API calx_tensor *calx_cross(calx_tensor *x, calx_tensor *y, int dim);
+/** A matrix times itself, n times; n = 0: the identity. There is no inverse, so
+ *  no n below 0. @shape (…, k, k) @source torch.linalg.matrix_power */
+CALX_API calx_tensor *calx_matrix_power(calx_tensor *x, int64_t n);
+/** The product of 2 to 64 matrices in the order that multiplies the least
+ *  numbers; the first may be a row, the last a column. @shape (n, k) x (k, m) …
+ *  @source torch.linalg.multi_dot */
+CALX_API calx_tensor *calx_multi_dot(calx_tensor *const *tensors, size_t count);
+/** calx_multi_dot; one matrix is itself. @shape (n, k) x (k, m) …
+ *  @source torch.chain_matmul */
+CALX_API calx_tensor *calx_chain_matmul(calx_tensor *const *tensors,
+                                        size_t count);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_vander_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t n; /* columns; 0 = as many as rows, CALX_ZERO_INT = 0 */
+  CALX_NAMED bool increasing;
+} calx_vander_options;
+/** Powers of a vector's elements: x^(n-1), … x, 1 in each row; integers give
+ *  i64. @shape (k) -> (k, n) @source torch.vander */
+CALX_API calx_tensor *calx_vander_with(calx_tensor *x,
+                                       const calx_vander_options *options);
 
 #ifdef __cplusplus
 }

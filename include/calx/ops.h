@@ -29,6 +29,7 @@
 #include "calx/linalg.h"
 #include "calx/loss.h"
 #include "calx/pointwise.h"
+#include "calx/statistics.h"
 #include "calx/tensor.h"
 
 #ifdef __cplusplus
@@ -416,6 +417,23 @@ CALX_API calx_tensor *calx_argmax_with(calx_tensor *x,
 CALX_API calx_tensor *calx_argmin_with(calx_tensor *x,
                                        const calx_reduce_options *options);
 
+/** Smallest and greatest element.
+ *  @param out_max  the greatest; may be NULL @return the smallest
+ *  @param options  .dims: one dimension @shape x any @source torch.aminmax */
+CALX_API calx_tensor *calx_aminmax_with(calx_tensor *x, calx_tensor **out_max,
+                                        const calx_reduce_options *options);
+/** Variance and mean. @param out_mean  may be NULL @return the variance
+ *  @shape x any @dtype floating @source torch.var_mean */
+CALX_API calx_tensor *calx_var_mean_with(calx_tensor *x,
+                                         calx_tensor **out_mean,
+                                         const calx_var_options *options);
+/** Standard deviation and mean. @param out_mean  may be NULL
+ *  @return the standard deviation @shape x any @dtype floating
+ *  @source torch.std_mean */
+CALX_API calx_tensor *calx_std_mean_with(calx_tensor *x,
+                                         calx_tensor **out_mean,
+                                         const calx_var_options *options);
+
 /** The sum of all elements up to each along a dimension; integers and bool give
  *  i64. @shape x any @source torch.cumsum */
 CALX_API calx_tensor *calx_cumsum(calx_tensor *x, int dim);
@@ -632,6 +650,53 @@ CALX_API calx_tensor *calx_scaled_dot_product_attention_with(
  * @source torch.Tensor.copy_
  */
 CALX_API void calx_assign(calx_tensor *tensor, calx_tensor *value);
+/**
+ * Gives the elements start, start + step, … below `end` along a dimension of a
+ * tensor another value, in place: tensor[start:end:step] = value. The others
+ * stay. No tensor is a view, so assigning to what calx_slice gave changes that
+ * copy alone.
+ * @shape value broadcasts to calx_slice(tensor, dim, start, end, step)
+ * @errors as calx_assign and calx_slice @grad tensor, value
+ * @source torch.Tensor.__setitem__
+ */
+CALX_API void calx_assign_slice(calx_tensor *tensor, calx_tensor *value,
+                                int dim, int64_t start, int64_t end,
+                                int64_t step);
+/** The same of tensor[index] = value along a dimension. @shape value broadcasts
+ *  to calx_select(tensor, dim, index) @errors also OUT_OF_RANGE
+ *  @grad tensor, value @source torch.Tensor.__setitem__ */
+CALX_API void calx_assign_select(calx_tensor *tensor, calx_tensor *value,
+                                 int dim, int64_t index);
+
+// ---- in place ---------------------------------------------------------------
+// Each computes a value and gives it to the tensor with calx_assign, whose
+// conditions hold. @return the tensor, also where the scope has an error, which
+// leaves it as it was. @errors also a floating result for an integer tensor,
+// and any number but a bool for a bool tensor
+
+/** tensor = value; other types convert. @shape value broadcasts to tensor
+ *  @source torch.Tensor.copy_ */
+CALX_API calx_tensor *calx_copy_(calx_tensor *tensor, calx_tensor *value);
+/** All `value`, a number or a tensor of rank 0. @shape tensor any
+ *  @source torch.Tensor.fill_ */
+CALX_API calx_tensor *calx_fill_(calx_tensor *tensor, calx_tensor *value);
+/** All 0. @shape tensor any @source torch.Tensor.zero_ */
+CALX_API calx_tensor *calx_zero_(calx_tensor *tensor);
+/** tensor + alpha y. @shape y broadcasts to tensor @source torch.Tensor.add_ */
+CALX_API calx_tensor *calx_add__with(calx_tensor *tensor, calx_tensor *y,
+                                     const calx_add_options *options);
+/** tensor - alpha y. @shape y broadcasts to tensor @source torch.Tensor.sub_ */
+CALX_API calx_tensor *calx_sub__with(calx_tensor *tensor, calx_tensor *y,
+                                     const calx_add_options *options);
+/** tensor * y. @shape y broadcasts to tensor @source torch.Tensor.mul_ */
+CALX_API calx_tensor *calx_mul_(calx_tensor *tensor, calx_tensor *y);
+/** tensor / y. @shape y broadcasts to tensor @source torch.Tensor.div_ */
+CALX_API calx_tensor *calx_div__with(calx_tensor *tensor, calx_tensor *y,
+                                     const calx_div_options *options);
+/** tensor limited to [min, max]. @shape min, max broadcast to tensor
+ *  @source torch.Tensor.clamp_ */
+CALX_API calx_tensor *calx_clamp_(calx_tensor *tensor, calx_tensor *min,
+                                  calx_tensor *max);
 
 #ifdef __cplusplus
 }

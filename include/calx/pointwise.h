@@ -97,6 +97,30 @@ CALX_API calx_tensor *calx_logit(calx_tensor *x);
 /** 0 below 0, 1 above, `values` at 0. @shape x, values broadcast together
  *  @grad values @source torch.heaviside */
 CALX_API calx_tensor *calx_heaviside(calx_tensor *x, calx_tensor *values);
+/** x log(1 + y), and 0 where x is 0 and y no NaN. @shape x, y broadcast
+ * together
+ *  @source torch.special.xlog1py */
+CALX_API calx_tensor *calx_xlog1py(calx_tensor *x, calx_tensor *y);
+/** Whether x is below 0, or -0; of NaN false. @shape x any @dtype result bool
+ *  @grad none @source torch.signbit */
+CALX_API calx_tensor *calx_signbit(calx_tensor *x);
+/** x to the power y, both as f64. @shape x, y broadcast together @dtype f64
+ *  @source torch.float_power */
+CALX_API calx_tensor *calx_float_power(calx_tensor *x, calx_tensor *y);
+/** The greater; a number wins over NaN; of equals x has the gradient.
+ *  @shape x, y broadcast together @source torch.fmax */
+CALX_API calx_tensor *calx_fmax(calx_tensor *x, calx_tensor *y);
+/** The smaller; as calx_fmax. @shape x, y broadcast together
+ *  @source torch.fmin */
+CALX_API calx_tensor *calx_fmin(calx_tensor *x, calx_tensor *y);
+/** calx_clamp. @shape x, min, max broadcast together @source torch.clip */
+CALX_API calx_tensor *calx_clip(calx_tensor *x, calx_tensor *min,
+                                calx_tensor *max);
+/** Whether calx_isclose is true of all elements. It reads the answer, which
+ * runs what is pending; false on failure, which the scope reports.
+ *  @shape x, y broadcast together @source torch.allclose */
+CALX_API bool calx_allclose_with(calx_tensor *x, calx_tensor *y,
+                                 const calx_isclose_options *options);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,12 @@
-// ops/composite_cumulative: sums and products of all elements up to each, along
-// a dimension.
+// ops/composite_cumulative: sums, products and extremes of all elements up to
+// each, along a dimension.
 //
 // In log2(n) steps each element takes in the one at twice the distance (W.
 // Hillis and G. Steele, Data Parallel Algorithms, 1986): these are elementwise
 // ops of the whole tensor on every backend, and have gradients that are exact
 // also at zeros.
+#include <math.h>
+
 #include "base/dtype.h"
 #include "ops/composite.h"
 
@@ -43,4 +45,70 @@ calx_tensor *calx_cumprod(calx_tensor *x, int dim)
 {
   CX_OPS_COMPOSITE("cumprod");
   return scan("cumprod", x, dim, 1, calx_mul);
+}
+
+calx_tensor *calx_logcumsumexp(calx_tensor *x, int dim)
+{
+  CX_OPS_COMPOSITE("logcumsumexp");
+  if (!cx_ops_floating("logcumsumexp", &x, 1, &x)) return x;
+  return scan("logcumsumexp", x, dim, -(double)INFINITY, calx_logaddexp);
+}
+
+// x with each element moved on by `by` along dim, and `fill` in front.
+static calx_tensor *moved(calx_tensor *x, uint32_t dim, int64_t by, double fill)
+{
+  int64_t pad[2 * CALX_MAX_RANK] = { 0 };
+  uint32_t pairs = cx_lazy_tensor_shape(x)->rank - dim;
+  pad[2 * pairs - 2] = by;
+  pad[2 * pairs - 1] = -by;
+  calx_pad_options o = { .size = sizeof o, .value = fill };
+  return calx_pad_with(x, calx_dims_of(pad, 2 * pairs), &o);
+}
+
+// The extreme so far and where it is; the gradient goes to that element.
+static calx_tensor *extreme(const char *op, calx_tensor *x, int dim,
+                            calx_tensor *(*wins)(calx_tensor *, calx_tensor *),
+                            calx_tensor **out_indices)
+{
+  calx_tensor *bad;
+  uint32_t d;
+  if (out_indices != NULL) *out_indices = NULL;
+  if (cx_ops_unfit(op, &x, 1, &bad)) return bad;
+  const cx_graph_shape s = *cx_lazy_tensor_shape(x);
+  if (!cx_ops_dim(dim, s.rank, &d)) {
+    return cx_ops_no_dim(op, "dim", dim, s.rank, &s);
+  }
+  calx_tensor *at = calx_to_dtype(cx_ops_zeros_like(x), CALX_I64);
+  int64_t n = s.rank == 0 ? 1 : s.dims[d];
+  if (s.rank != 0) {
+    calx_create_options o = { .size = sizeof o,
+                              .dtype = CALX_I64,
+                              .device = calx_tensor_device(x) };
+    cx_graph_shape along = { .rank = s.rank - d };
+    for (uint32_t i = 0; i < along.rank; i++) along.dims[i] = i == 0 ? n : 1;
+    calx_tensor *count = calx_arange_with(0, (double)n, 1, &o);
+    at = cx_ops_plus(at, cx_ops_reshape_to(count, &along));
+  }
+  for (int64_t by = 1; by < n; by *= 2) {
+    calx_tensor *before = moved(x, d, by, 0), *from = moved(at, d, by, -1);
+    // Of NaN the last one, and nothing where there is no element before.
+    calx_tensor *keep = calx_logical_or(wins(x, before), calx_isnan(x));
+    keep = calx_logical_or(keep, calx_lt(from, calx_scalar_int(0)));
+    x = calx_where(keep, x, before);
+    at = calx_where(keep, at, from);
+  }
+  if (out_indices != NULL) *out_indices = at;
+  return x;
+}
+
+calx_tensor *calx_cummax(calx_tensor *x, int dim, calx_tensor **out_indices)
+{
+  CX_OPS_COMPOSITE("cummax");
+  return extreme("cummax", x, dim, calx_ge, out_indices);
+}
+
+calx_tensor *calx_cummin(calx_tensor *x, int dim, calx_tensor **out_indices)
+{
+  CX_OPS_COMPOSITE("cummin");
+  return extreme("cummin", x, dim, calx_le, out_indices);
 }

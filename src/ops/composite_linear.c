@@ -121,6 +121,19 @@ calx_tensor *calx_baddbmm_with(calx_tensor *input, calx_tensor *x,
   return add_product("baddbmm", input, calx_bmm(x, y), o);
 }
 
+calx_tensor *calx_addr_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
+                            const calx_addmm_options *o)
+{
+  CX_OPS_COMPOSITE("addr");
+  return add_product("addr", input, calx_outer(x, y), o);
+}
+
+calx_tensor *calx_ger(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("ger");
+  return calx_outer(x, y);
+}
+
 // ---- einsum -----------------------------------------------------------------
 //
 // Every operand has a label for each dimension; a repeated label is a diagonal.

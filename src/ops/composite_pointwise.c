@@ -166,11 +166,21 @@ calx_tensor *calx_addcdiv_with(calx_tensor *x, calx_tensor *y, calx_tensor *z,
   return add_scaled("addcdiv", x, calx_div(y, z), o);
 }
 
+// Promotes x and y, then makes them floating. False: *out is what the function
+// returns.
+static bool pair_of_floats(const char *op, calx_tensor *in[2],
+                           calx_tensor **out)
+{
+  if (cx_ops_unfit(op, in, 2, out)) return false;
+  cx_ops_promote(in, 2);
+  return cx_ops_floating(op, in, 2, out);
+}
+
 calx_tensor *calx_xlogy(calx_tensor *x, calx_tensor *y)
 {
   CX_OPS_COMPOSITE("xlogy");
   calx_tensor *in[2] = { x, y }, *bad;
-  if (!cx_ops_floating("xlogy", in, 2, &bad)) return bad;
+  if (!pair_of_floats("xlogy", in, &bad)) return bad;
   calx_tensor *zero = calx_logical_and(calx_eq(in[0], number(0)),
                                        calx_logical_not(calx_isnan(in[1])));
   calx_tensor *log = calx_log(calx_where(zero, number(1), in[1]));
@@ -181,7 +191,7 @@ calx_tensor *calx_hypot(calx_tensor *x, calx_tensor *y)
 {
   CX_OPS_COMPOSITE("hypot");
   calx_tensor *in[2] = { x, y }, *bad;
-  if (!cx_ops_floating("hypot", in, 2, &bad)) return bad;
+  if (!pair_of_floats("hypot", in, &bad)) return bad;
   // Scaled by the greater, so that the squares do not overflow.
   x = calx_abs(in[0]);
   y = calx_abs(in[1]);
@@ -194,16 +204,20 @@ calx_tensor *calx_hypot(calx_tensor *x, calx_tensor *y)
   return calx_where(flat, most, calx_mul(calx_sqrt(sum), scale));
 }
 
+// 1 / -0 is -infinity.
+static calx_tensor *is_minus_zero(calx_tensor *x)
+{
+  return calx_logical_and(calx_eq(x, number(0)),
+                          calx_lt(calx_reciprocal(x), number(0)));
+}
+
 calx_tensor *calx_copysign(calx_tensor *x, calx_tensor *y)
 {
   CX_OPS_COMPOSITE("copysign");
   calx_tensor *in[2] = { x, y }, *bad;
-  if (!cx_ops_floating("copysign", in, 2, &bad)) return bad;
-  // 1 / -0 is -infinity.
-  calx_tensor *negative = calx_logical_or(
-      calx_lt(in[1], number(0)),
-      calx_logical_and(calx_eq(in[1], number(0)),
-                       calx_lt(calx_reciprocal(in[1]), number(0))));
+  if (!pair_of_floats("copysign", in, &bad)) return bad;
+  calx_tensor *negative =
+      calx_logical_or(calx_lt(in[1], number(0)), is_minus_zero(in[1]));
   calx_tensor *size = calx_abs(in[0]);
   return calx_where(negative, calx_neg(size), size);
 }
@@ -246,4 +260,69 @@ calx_tensor *calx_heaviside(calx_tensor *x, calx_tensor *values)
   calx_tensor *step =
       calx_to_dtype(calx_gt(x, number(0)), cx_lazy_tensor_shape(x)->dtype);
   return calx_where(calx_eq(x, number(0)), values, step);
+}
+
+// ---- NaN, zeros and types ---------------------------------------------------
+
+calx_tensor *calx_xlog1py(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("xlog1py");
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (!pair_of_floats("xlog1py", in, &bad)) return bad;
+  calx_tensor *zero = calx_logical_and(calx_eq(in[0], number(0)),
+                                       calx_logical_not(calx_isnan(in[1])));
+  calx_tensor *log = calx_log1p(calx_where(zero, number(1), in[1]));
+  return calx_where(zero, number(0), calx_mul(in[0], log));
+}
+
+calx_tensor *calx_signbit(calx_tensor *x)
+{
+  CX_OPS_COMPOSITE("signbit");
+  calx_tensor *bad;
+  if (cx_ops_unfit("signbit", &x, 1, &bad)) return bad;
+  calx_tensor *below = calx_lt(x, number(0));
+  if (!cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype)) return below;
+  return calx_logical_or(below, is_minus_zero(x));
+}
+
+calx_tensor *calx_float_power(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("float_power");
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit("float_power", in, 2, &bad)) return bad;
+  // A number stays one, which calx_pow can make part of the program.
+  for (int i = 0; i < 2; i++) {
+    bool weak = cx_lazy_tensor_is(in[i], CX_LAZY_T_WEAK);
+    if (!weak || cx_lazy_tensor_is(in[1 - i], CX_LAZY_T_WEAK)) {
+      in[i] = weak ? cx_ops_weak_as(in[i], CALX_F64, NULL)
+                   : calx_to_dtype(in[i], CALX_F64);
+    }
+  }
+  return calx_pow(in[0], in[1]);
+}
+
+calx_tensor *calx_fmax(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("fmax");
+  return calx_where(calx_logical_or(calx_ge(x, y), calx_isnan(y)), x, y);
+}
+
+calx_tensor *calx_fmin(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("fmin");
+  return calx_where(calx_logical_or(calx_le(x, y), calx_isnan(y)), x, y);
+}
+
+calx_tensor *calx_clip(calx_tensor *x, calx_tensor *min, calx_tensor *max)
+{
+  CX_OPS_COMPOSITE("clip");
+  return calx_clamp(x, min, max);
+}
+
+bool calx_allclose_with(calx_tensor *x, calx_tensor *y,
+                        const calx_isclose_options *o)
+{
+  CX_OPS_COMPOSITE("allclose");
+  calx_tensor *all = calx_all_with(calx_isclose_with(x, y, o), NULL);
+  return calx_item_int(calx_to_dtype(all, CALX_I64)) != 0;
 }

@@ -59,10 +59,17 @@ calx_tensor *calx_var_with(calx_tensor *x, const calx_var_options *o)
   return variance("var", x, o);
 }
 
+// The square root, with gradient 0 at 0.
+static calx_tensor *root(calx_tensor *x)
+{
+  calx_tensor *zero = calx_eq(x, number(0));
+  return calx_where(zero, number(0), calx_sqrt(calx_where(zero, number(1), x)));
+}
+
 calx_tensor *calx_std_with(calx_tensor *x, const calx_var_options *o)
 {
   CX_OPS_COMPOSITE("std");
-  return calx_sqrt(variance("std", x, o));
+  return root(variance("std", x, o));
 }
 
 // ---- norms ------------------------------------------------------------------
@@ -70,10 +77,7 @@ calx_tensor *calx_std_with(calx_tensor *x, const calx_var_options *o)
 // (sum |x|^2)^(1/2), with gradient 0 where all are 0.
 static calx_tensor *euclidean(calx_tensor *x, const calx_reduce_options *o)
 {
-  calx_tensor *sum = calx_sum_with(calx_square(x), o);
-  calx_tensor *zero = calx_eq(sum, number(0));
-  return calx_where(zero, number(0),
-                    calx_sqrt(calx_where(zero, number(1), sum)));
+  return root(calx_sum_with(calx_square(x), o));
 }
 
 calx_tensor *calx_norm_with(calx_tensor *x, const calx_norm_options *o)
@@ -178,4 +182,48 @@ calx_tensor *calx_nanmean_with(calx_tensor *x, const calx_reduce_options *o)
   if (cx_ops_unfit("nanmean", &x, 1, &bad)) return bad;
   calx_tensor *there = calx_logical_not(calx_isnan(x));
   return calx_div(calx_nansum_with(x, o), calx_sum_with(there, o));
+}
+
+// ---- two results ------------------------------------------------------------
+
+calx_tensor *calx_aminmax_with(calx_tensor *x, calx_tensor **out_max,
+                               const calx_reduce_options *o)
+{
+  CX_OPS_COMPOSITE("aminmax");
+  if (out_max != NULL) *out_max = NULL;
+  if (o != NULL && o->dims.count > 1) {
+    return cx_ops_invalid("aminmax: %zu dims, one at most is wanted",
+                          o->dims.count);
+  }
+  if (out_max != NULL) *out_max = calx_amax_with(x, o);
+  return calx_amin_with(x, o);
+}
+
+// The mean over the dimensions of a variance.
+static void mean_too(calx_tensor *x, const calx_var_options *o,
+                     calx_tensor **out_mean)
+{
+  calx_reduce_options r = { .size = sizeof r };
+  if (out_mean == NULL) return;
+  if (o != NULL) r.dims = o->dims;
+  if (o != NULL) r.keepdim = o->keepdim;
+  *out_mean = calx_mean_with(x, &r);
+}
+
+calx_tensor *calx_var_mean_with(calx_tensor *x, calx_tensor **out_mean,
+                                const calx_var_options *o)
+{
+  CX_OPS_COMPOSITE("var_mean");
+  calx_tensor *var = variance("var_mean", x, o);
+  mean_too(x, o, out_mean);
+  return var;
+}
+
+calx_tensor *calx_std_mean_with(calx_tensor *x, calx_tensor **out_mean,
+                                const calx_var_options *o)
+{
+  CX_OPS_COMPOSITE("std_mean");
+  calx_tensor *var = variance("std_mean", x, o);
+  mean_too(x, o, out_mean);
+  return root(var);
 }

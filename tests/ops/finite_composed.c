@@ -64,6 +64,42 @@ static calx_tensor *parts(calx_tensor *x)
   ROW(lerp, (calx_square(calx_lerp(x, in[1], in[2]))), -1, 1, false, { 3, 4 }, { 3, 4 }, { 4 }) \
   ROW(addcmul, (calx_square(calx_addcmul(x, in[1], in[2], .value = 0.7))), -1, 1, false, { 3, 4 }, { 3, 4 }, { 4 }) \
   ROW(addcdiv, (calx_square(calx_addcdiv(x, in[1], in[2], .value = 0.7))), 0.5, 2, false, { 3, 4 }, { 3, 4 }, { 4 }) \
+  ROW(xlog1py, (calx_xlog1py(x, in[1])), 0.5, 2, false, { 3, 4 }, { 3, 4 }) \
+  ROW(fmax, (calx_square(calx_fmax(x, in[1]))), -1, 1, true, { 3, 4 }, { 3, 4 }) \
+  ROW(fmin, (calx_square(calx_fmin(x, in[1]))), -1, 1, true, { 3, 4 }, { 3, 4 }) \
+  ROW(float_power, (calx_float_power(x, 3)), 0.5, 2, false, { 3, 4 }) \
+  ROW(rot90, (calx_square(calx_rot90(x, 1, CALX_DIMS(0, 1)))), -1, 1, false, { 3, 4 }) \
+  ROW(hstack, (calx_square(calx_hstack((calx_tensor *[]){ x, in[1] }, 2))), -1, 1, false, { 3, 4 }, { 3, 2 }) \
+  ROW(dstack, (calx_square(calx_dstack((calx_tensor *[]){ x, in[1] }, 2))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(block_diag, (calx_square(calx_block_diag((calx_tensor *[]){ x, in[1] }, 2))), -1, 1, false, { 3, 4 }, { 2 }) \
+  ROW(diag_embed, (calx_square(calx_diag_embed(x, .offset = -1))), -1, 1, false, { 3, 4 }) \
+  ROW(trace, (calx_square(calx_trace(x))), -1, 1, false, { 3, 4 }) \
+  ROW(slice_scatter, (calx_square(calx_slice_scatter(x, in[1], 1, 0, 4, 2))), -1, 1, false, { 3, 4 }, { 3, 2 }) \
+  ROW(select_scatter, (calx_square(calx_select_scatter(x, in[1], 1, -1))), -1, 1, false, { 3, 4 }, { 3 }) \
+  ROW(index_fill, (calx_square(calx_index_fill(x, 0, rows(), 2))), -1, 1, false, { 3, 4 }) \
+  ROW(index_put, (calx_square(calx_index_put(x, ((calx_tensor *[]){ rows() }), 1, in[1], .accumulate = true))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(masked_scatter, (calx_square(calx_masked_scatter(x, calx_gt(x, 0), in[1]))), -1, 1, true, { 3, 4 }, { 12 }) \
+  ROW(cummax, (calx_square(calx_cummax(x, 1, NULL))), -1, 1, false, { 3, 4 }) \
+  ROW(cummin, (calx_square(calx_cummin(x, 0, NULL))), -1, 1, false, { 3, 4 }) \
+  ROW(logcumsumexp, (calx_square(calx_logcumsumexp(x, 1))), -1, 1, false, { 3, 4 }) \
+  ROW(median, (calx_square(calx_median(x))), -1, 1, false, { 3, 4 }) \
+  ROW(median_dim, (calx_square(calx_median_dim(x, 1, false, NULL))), -1, 1, false, { 3, 4 }) \
+  ROW(kthvalue, (calx_square(calx_kthvalue(x, 2, 1, false, NULL))), -1, 1, false, { 3, 4 }) \
+  ROW(quantile, (calx_square(calx_quantile(x, 0.3, .dims = CALX_DIMS(1)))), -1, 1, false, { 3, 4 }) \
+  ROW(nanquantile, (calx_square(calx_nanquantile(x, 0.7))), -1, 1, false, { 3, 4 }) \
+  ROW(diff, (calx_square(calx_diff(x, .n = 2))), -1, 1, false, { 3, 4 }) \
+  ROW(cov, (calx_square(calx_cov(x))), -1, 1, false, { 3, 4 }) \
+  ROW(corrcoef, (calx_square(calx_corrcoef(x))), 0.2, 1, false, { 3, 4 }) \
+  ROW(tensordot, (calx_square(calx_tensordot(x, in[1], .dims = 1))), -1, 1, false, { 3, 4 }, { 4, 2 }) \
+  ROW(kron, (calx_square(calx_kron(x, in[1]))), -1, 1, false, { 3, 4 }, { 2 }) \
+  ROW(cdist, (calx_square(calx_cdist(x, in[1], .p = 3))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(pairwise_distance, (calx_square(calx_pairwise_distance(x, in[1]))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(vecdot, (calx_square(calx_vecdot(x, in[1], -1))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(cross, (calx_square(calx_cross(x, in[1], 0))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(matrix_power, (calx_square(calx_matrix_power(x, 3))), -1, 1, false, { 3, 3 }) \
+  ROW(multi_dot, (calx_square(calx_multi_dot(in, 3))), -1, 1, false, { 3 }, { 3, 4 }, { 4, 2 }) \
+  ROW(vander, (calx_square(calx_vander(x, .n = 4))), -1, 1, false, { 3 }) \
+  ROW(addr, (calx_square(calx_addr(x, in[1], in[2], .beta = 2))), -1, 1, false, { 3, 4 }, { 3 }, { 4 }) \
   ROW(xlogy, (calx_xlogy(x, in[1])), 0.5, 2, false, { 3, 4 }, { 3, 4 }) \
   ROW(hypot, (calx_hypot(x, in[1])), 0.5, 2, false, { 3, 4 }, { 3, 4 }) \
   ROW(copysign, (calx_square(calx_copysign(x, -1))), -1, 1, false, { 3, 4 }) \

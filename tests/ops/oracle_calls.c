@@ -78,7 +78,8 @@ static calx_tensor *scalar(const call *c, const char *name)
 // The second operand: a number or a tensor.
 static calx_tensor *other(const call *c)
 {
-  const char *name = strcmp(c->op, "pow") == 0 ? "exponent" : "other";
+  bool power = strcmp(c->op, "pow") == 0 || strcmp(c->op, "float_power") == 0;
+  const char *name = power ? "exponent" : "other";
   return attr(c, name) != NULL ? scalar(c, name) : c->in[1];
 }
 
@@ -369,6 +370,81 @@ static bool model_op(call *c)
   ROW(interpolate, interpolate(c)) \
   ROW(unfold, calx_unfold(X, list(c, "kernel_size", room), .padding = { (int64_t)NUMBER("padding", 0) })) \
   ROW(scaled_dot_product_attention, calx_scaled_dot_product_attention(X, Y, Z, .attn_mask = c->in[3], .is_causal = flag(c, "is_causal"), .scale = NUMBER("scale", 0), .enable_gqa = flag(c, "enable_gqa"))) \
+  ROW(xlog1py, calx_xlog1py(X, Y)) \
+  ROW(signbit, calx_signbit(X)) \
+  ROW(float_power, calx_float_power(X, other(c))) \
+  ROW(fmax, calx_fmax(X, Y)) \
+  ROW(fmin, calx_fmin(X, Y)) \
+  ROW(clip, calx_clip(X, scalar(c, "min"), scalar(c, "max"))) \
+  ROW(allclose, calx_to_dtype(calx_scalar_int(calx_allclose(X, Y, .equal_nan = flag(c, "equal_nan"))), CALX_BOOL)) \
+  ROW(fliplr, calx_fliplr(X)) \
+  ROW(flipud, calx_flipud(X)) \
+  ROW(rot90, calx_rot90(X, (int64_t)NUMBER("k", 1), list(c, "dims", room))) \
+  ROW(swapaxes, calx_swapaxes(X, (int)NUMBER("axis0", 0), (int)NUMBER("axis1", 0))) \
+  ROW(swapdims, calx_swapdims(X, (int)NUMBER("dim0", 0), (int)NUMBER("dim1", 0))) \
+  ROW(moveaxis, calx_moveaxis(X, (int)NUMBER("source", 0), (int)NUMBER("destination", 0))) \
+  ROW(broadcast_to, calx_broadcast_to(X, list(c, "size", room))) \
+  ROW(expand_as, calx_expand_as(X, Y)) \
+  ROW(atleast_1d, calx_atleast_1d(X)) \
+  ROW(atleast_2d, calx_atleast_2d(X)) \
+  ROW(atleast_3d, calx_atleast_3d(X)) \
+  ROW(hstack, calx_hstack(c->in, c->n_in)) \
+  ROW(vstack, calx_vstack(c->in, c->n_in)) \
+  ROW(dstack, calx_dstack(c->in, c->n_in)) \
+  ROW(block_diag, calx_block_diag(c->in, c->n_in)) \
+  ROW(split_with_sizes, (c->n_out = list(c, "split_sizes", room).count, calx_split_with_sizes(X, list(c, "split_sizes", room), DIM, c->out), c->out[0])) \
+  ROW(tensor_split, (c->n_out = (size_t)NUMBER("sections", 1), calx_tensor_split(X, c->n_out, DIM, c->out), c->out[0])) \
+  ROW(tensor_split_at, (c->n_out = list(c, "indices", room).count + 1, calx_tensor_split_at(X, list(c, "indices", room), DIM, c->out), c->out[0])) \
+  ROW(diag, calx_diag(X, (int64_t)NUMBER("diagonal", 0))) \
+  ROW(diag_embed, calx_diag_embed(X, .offset = (int64_t)NUMBER("offset", 0), .dim1 = (int)NUMBER("dim1", 0), .dim2 = (int)NUMBER("dim2", 0))) \
+  ROW(trace, calx_trace(X)) \
+  ROW(slice_scatter, calx_slice_scatter(X, Y, DIM, (int64_t)NUMBER("start", 0), (int64_t)NUMBER("end", 0), (int64_t)NUMBER("step", 1))) \
+  ROW(select_scatter, calx_select_scatter(X, Y, DIM, (int64_t)NUMBER("index", 0))) \
+  ROW(assign_slice, (calx_assign_slice(X, Y, DIM, (int64_t)NUMBER("start", 0), (int64_t)NUMBER("end", 0), (int64_t)NUMBER("step", 1)), X)) \
+  ROW(assign_select, (calx_assign_select(X, Y, DIM, (int64_t)NUMBER("index", 0)), X)) \
+  ROW(add_, calx_add_(X, Y, .alpha = NUMBER("alpha", 0))) \
+  ROW(sub_, calx_sub_(X, Y, .alpha = NUMBER("alpha", 0))) \
+  ROW(mul_, calx_mul_(X, Y)) \
+  ROW(div_, calx_div_(X, Y)) \
+  ROW(copy_, calx_copy_(X, Y)) \
+  ROW(fill_, calx_fill_(X, other(c))) \
+  ROW(zero_, calx_zero_(X)) \
+  ROW(clamp_, calx_clamp_(X, scalar(c, "min"), scalar(c, "max"))) \
+  ROW(bucketize, calx_bucketize(X, Y, .right = flag(c, "right"))) \
+  ROW(index_fill, calx_index_fill(X, DIM, Y, scalar(c, "value"))) \
+  ROW(index_put, calx_index_put(X, c->in + 2, c->n_in - 2, Y, .accumulate = flag(c, "accumulate"))) \
+  ROW(masked_scatter, calx_masked_scatter(X, Y, Z)) \
+  ROW(isin, calx_isin(X, Y, .invert = flag(c, "invert"))) \
+  ROW(histc, calx_histc(X, .bins = (int64_t)NUMBER("bins", 0), .min = NUMBER("min", 0), .max = NUMBER("max", 0))) \
+  ROW(cummax, (c->n_out = 2, calx_cummax(X, DIM, &c->out[1]))) \
+  ROW(cummin, (c->n_out = 2, calx_cummin(X, DIM, &c->out[1]))) \
+  ROW(logcumsumexp, calx_logcumsumexp(X, DIM)) \
+  ROW(median, calx_median(X)) \
+  ROW(nanmedian, calx_nanmedian(X)) \
+  ROW(median_dim, (c->n_out = 2, calx_median_dim(X, DIM, flag(c, "keepdim"), &c->out[1]))) \
+  ROW(nanmedian_dim, (c->n_out = 2, calx_nanmedian_dim(X, DIM, flag(c, "keepdim"), &c->out[1]))) \
+  ROW(mode, calx_mode(X, DIM, flag(c, "keepdim"), NULL)) \
+  ROW(kthvalue, (c->n_out = 2, calx_kthvalue(X, (int64_t)NUMBER("k", 1), DIM, flag(c, "keepdim"), &c->out[1]))) \
+  ROW(quantile, quantile(c, calx_quantile_with)) \
+  ROW(nanquantile, quantile(c, calx_nanquantile_with)) \
+  ROW(diff, calx_diff(X, .n = (int64_t)NUMBER("n", 0), .dim = sort_dim(c), .prepend = Y, .append = Z)) \
+  ROW(cov, calx_cov(X, .correction = factor(c, "correction"), .fweights = Y, .aweights = Z)) \
+  ROW(corrcoef, calx_corrcoef(X)) \
+  ROW(aminmax, (c->n_out = 2, calx_aminmax(X, &c->out[1], .dims = list(c, "dim", room), .keepdim = flag(c, "keepdim")))) \
+  ROW(var_mean, (c->n_out = 2, calx_var_mean(X, &c->out[1], .dims = list(c, "dim", room), .keepdim = flag(c, "keepdim"), .correction = factor(c, "correction")))) \
+  ROW(std_mean, (c->n_out = 2, calx_std_mean(X, &c->out[1], .dims = list(c, "dim", room), .keepdim = flag(c, "keepdim"), .correction = factor(c, "correction")))) \
+  ROW(addr, calx_addr(X, Y, Z, .beta = factor(c, "beta"), .alpha = factor(c, "alpha"))) \
+  ROW(ger, calx_ger(X, Y)) \
+  ROW(tensordot, calx_tensordot(X, Y, .dims = attr(c, "x_dims") != NULL ? 0 : NUMBER("dims", 2) == 0 ? CALX_ZERO_INT : (int64_t)NUMBER("dims", 2), .x_dims = list(c, "x_dims", room), .y_dims = list(c, "y_dims", other_room))) \
+  ROW(kron, calx_kron(X, Y)) \
+  ROW(cdist, calx_cdist(X, Y, .p = strcmp(text(c, "p"), "inf") == 0 ? (double)INFINITY : NUMBER("p", 2) == 0 ? CALX_ZERO : NUMBER("p", 2))) \
+  ROW(pairwise_distance, calx_pairwise_distance(X, Y, .p = NUMBER("p", 0), .keepdim = flag(c, "keepdim"))) \
+  ROW(vecdot, calx_vecdot(X, Y, (int)NUMBER("dim", -1))) \
+  ROW(cross, calx_cross(X, Y, (int)NUMBER("dim", -1))) \
+  ROW(matrix_power, calx_matrix_power(X, (int64_t)NUMBER("n", 1))) \
+  ROW(multi_dot, calx_multi_dot(c->in, c->n_in)) \
+  ROW(chain_matmul, calx_chain_matmul(c->in, c->n_in)) \
+  ROW(vander, calx_vander(X, .n = NUMBER("N", 9) == 0 ? CALX_ZERO_INT : (int64_t)NUMBER("N", 0), .increasing = flag(c, "increasing"))) \
   ROW(nonzero, calx_nonzero(X)) \
   ROW(masked_select, calx_masked_select(X, Y)) \
   ROW(unique, (c->n_out = 3, calx_unique(X, .out_inverse = &c->out[1], .out_counts = &c->out[2]))) \
@@ -428,6 +504,24 @@ static calx_tensor *norm(const call *c)
   return calx_norm(X, .dims = list(c, "dim", room),
                    .keepdim = flag(c, "keepdim"),
                    .p = greatest ? (double)INFINITY : NUMBER("p", 0));
+}
+
+// q is a number of the attributes or the second operand.
+static calx_tensor *quantile(const call *c,
+                             calx_tensor *(*fn)(calx_tensor *, calx_tensor *,
+                                                const calx_quantile_options *))
+{
+  static const char *const ways[] = { "linear", "lower", "higher", "midpoint",
+                                      "nearest" };
+  int64_t room[8];
+  calx_quantile_options o = { .size = sizeof o,
+                              .dims = list(c, "dim", room),
+                              .keepdim = flag(c, "keepdim") };
+  if (*text(c, "interpolation") != '\0') o.interpolation = 5;
+  for (int i = 0; i < 5; i++) {
+    if (strcmp(text(c, "interpolation"), ways[i]) == 0) o.interpolation = i;
+  }
+  return fn(X, c->n_in > 1 ? Y : calx_scalar(NUMBER("q", 0)), &o);
 }
 
 static calx_tensor *clamp(const call *c)

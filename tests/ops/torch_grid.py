@@ -53,6 +53,14 @@ def slice_of(x, dim, start, end, step):
     return x[tuple(at)]
 
 
+def assigned(x, value, dim, at):
+    x = x.clone()
+    if not -x.dim() <= dim < x.dim():
+        raise IndexError("no such dimension")
+    x[(slice(None),) * (dim % x.dim()) + (at,)] = value
+    return x
+
+
 def with_dims(fn):
     def call(x, dim=None, keepdim=False):
         return fn(x, tuple(range(x.dim())) if dim is None else dim, keepdim)
@@ -106,6 +114,37 @@ SPECIAL = {
     "argsort": lambda x, dim, descending:
         torch.argsort(x, stable=True, dim=dim, descending=descending),
 }
+SPECIAL.update({
+    "xlog1py": torch.special.xlog1py,
+    "allclose": lambda x, y, **a: torch.tensor(torch.allclose(x, y, **a)),
+    "expand_as": lambda x, y: x.expand_as(y),
+    "tensor_split_at": lambda x, indices, dim:
+        torch.tensor_split(x, indices, dim),
+    "assign_slice": lambda x, v, dim, start, end, step:
+        assigned(x, v, dim, slice(start, end, step)),
+    "assign_select": lambda x, v, dim, index: assigned(x, v, dim, index),
+    "slice_scatter": lambda x, s, dim, start, end, step:
+        torch.slice_scatter(x, s, dim, start, end, step),
+    "index_fill": lambda x, i, dim, value: x.index_fill(dim, i, value),
+    "index_put": lambda x, v, *i, accumulate: x.index_put(i, v, accumulate),
+    "mode": lambda x, dim, keepdim: torch.mode(x, dim, keepdim)[0],
+    "median_dim": torch.median, "nanmedian_dim": torch.nanmedian,
+    "diff": lambda x, p=None, a=None, **k: torch.diff(x, prepend=p, append=a,
+                                                      **k),
+    "cov": lambda x, f=None, a=None, **k: torch.cov(x, fweights=f, aweights=a,
+                                                    **k),
+    "tensordot": lambda x, y, dims=2, x_dims=None, y_dims=None:
+        torch.tensordot(x, y, dims if x_dims is None else (x_dims, y_dims)),
+    "cdist": lambda x, y, p: torch.cdist(x, y, INF if p == "inf" else p),
+    "vecdot": torch.linalg.vecdot, "cross": torch.linalg.cross,
+    "multi_dot": lambda *x: torch.linalg.multi_dot(x),
+    "block_diag": torch.block_diag, "chain_matmul": torch.chain_matmul,
+    **{op: lambda *x, op=op: getattr(torch, op)(x)
+       for op in ("hstack", "vstack", "dstack")},
+    **{op: lambda x, *y, op=op, **k: getattr(x.clone(), op)(*y, **k)
+       for op in ("add_", "sub_", "mul_", "div_", "copy_", "zero_", "clamp_")},
+    "fill_": lambda x, *y, other=0: x.clone().fill_(*y if y else (other,)),
+})
 TAKES_FUNCTIONAL = {"softmax", "log_softmax", "gelu", "elu", "leaky_relu",
                     "hardtanh", "softplus", "mish", "silu", "relu6", "normalize",
                     "hardswish", "hardsigmoid", "logsigmoid", "kl_div",
@@ -146,6 +185,10 @@ def by_design(op, inputs, attrs):
         return whole
     if op in ("sub", "rsub"):                  # one bool counts as 0 and 1
         return any(t.dtype == torch.bool for t in inputs)
+    if op in ("cummax", "cummin"):             # as roll
+        return first.numel() == 0
+    if op == "isin":                           # bool too
+        return first.dtype == torch.bool
     if op == "linear":                         # a weight of rank 1 is refused
         return inputs[1].dim() == 1
     if op == "einsum":                         # letters alone
@@ -504,9 +547,288 @@ def model():
              is_causal=causal)
 
 
+def more_elements():
+    for i, (a, b) in enumerate(PAIRS):
+        one, two = BROADCASTS[i % len(BROADCASTS)]
+        for op in ("fmax", "fmin", "xlog1py"):
+            case(op, [values(a, one), values(b, two, shift=5)], grads=False)
+        x, y = values(a, one), values(b, two, shift=5)
+        if y.dtype != torch.bool:
+            y = y.abs()
+        case("float_power", [x.abs() if a != "bool" else x, y], grads=False)
+        for op in ("add_", "sub_", "mul_", "div_", "copy_"):
+            case(op, [x, y], grads=False)
+            case(op, [y, x], grads=False)
+    x = values("f32", (11, 1), special=True)
+    for op in ("fmax", "fmin", "xlog1py"):
+        case(op, [x, x.T.contiguous()], grads=False)
+        case(op, [values("f32", (2, 3)).abs(), values("f32", (3,)).abs() + 0.1])
+        for one, two in REFUSED:
+            case(op, [values("f32", one), values("f32", two)])
+    case("float_power", [values("f32", (2, 3)).abs() + 0.5], exponent=2)
+    case("float_power", [values("i64", (2, 3))], exponent=3, grads=False)
+    for kind in TYPES:
+        case("signbit", [values(kind, (7,))], grads=False)
+        case("zero_", [values(kind, (7,))], grads=False)
+        case("fill_", [values(kind, (7,))], grads=False, other=1)
+        case("clip", [values(kind, (7,))], grads=False, min=-1, max=1)
+        case("clamp_", [values(kind, (7,))], grads=False, min=-1, max=1)
+        case("clamp_", [values(kind, (7,))], grads=False, min=-1.5, max=1.5)
+    case("fill_", [values("f32", (2,)), values("f32", (2,))], grads=False)
+    case("fill_", [values("f32", (2,)), values("f32", ())], grads=False)
+    case("add_", [values("f32", (2, 3)), values("f32", (3,))], grads=False,
+         alpha=2)
+    case("sub_", [values("f32", (2, 3)), values("f32", (2, 1))], grads=False,
+         alpha=-0.5)
+    x = values("f32", (11,), special=True)
+    case("signbit", [torch.where(x.isnan(), torch.zeros_like(x), x)],
+         grads=False)
+    for equal in (False, True):
+        case("allclose", [x, x], grads=False, equal_nan=equal)
+        y = values("f32", (2, 3))
+        case("allclose", [y, y + 1e-7], grads=False, equal_nan=equal)
+        case("allclose", [y, y[:1] + 1e-2], grads=False, equal_nan=equal)
+        case("allclose", [y[:0], y[:0]], grads=False, equal_nan=equal)
+
+
+def more_shapes():
+    for kind in ("f32", "bf16", "i64", "bool"):
+        for shape in [(2, 3), (2, 0), (1, 1), (3,), (), (2, 3, 4)]:
+            x = values(kind, shape)
+            for op in ("fliplr", "flipud", "atleast_1d", "atleast_2d",
+                       "atleast_3d", "trace"):
+                case(op, [x])
+            for op in ("hstack", "vstack", "dstack", "block_diag"):
+                case(op, [x, x])
+            for k in (-1, 0, 1, 2, 7):
+                case("rot90", [x], k=k, dims=[0, 1])
+                case("diag", [x], diagonal=k)
+                case("diag_embed", [x], offset=k)
+            case("rot90", [x], k=1, dims=[1, -1])
+            case("rot90", [x], k=3, dims=[-1, 0])
+            case("diag_embed", [x], offset=1, dim1=0, dim2=-1)
+            case("diag_embed", [x], dim1=1, dim2=0)
+            case("diag_embed", [x], dim1=1, dim2=1)
+            case("broadcast_to", [x], size=[2, 2, 3])
+            case("expand_as", [x, values("f32", (2, 2, 3))])
+            for dim in (0, -1, 1, 3):
+                case("swapaxes", [x], axis0=dim, axis1=0)
+                case("swapdims", [x], dim0=dim, dim1=-1)
+                case("moveaxis", [x], source=dim, destination=0)
+                for n in (1, 2, 4):
+                    case("tensor_split", [x], sections=n, dim=dim)
+                case("tensor_split_at", [x], indices=[1, 1, -1, 9], dim=dim)
+                case("split_with_sizes", [x], split_sizes=[1, 2], dim=dim)
+                case("slice_scatter", [x, slice_first(x, dim)], dim=dim, start=0,
+                     end=1, step=1)
+                v = values(kind, (1,))
+                case("assign_slice", [x, v], grads=False, dim=dim, start=1,
+                     end=9, step=2)
+                case("assign_select", [x, v], grads=False, dim=dim, index=-1)
+    x = values("f32", (2, 3))
+    case("hstack", [x, values("f32", (2, 1))])
+    case("vstack", [x, values("f32", (3,))])
+    case("dstack", [x, x, x])
+    case("block_diag", [x, values("i64", (2,)), values("f32", ())])
+    # PyTorch gives the gradient of other rows here.
+    case("block_diag", [values("f32", (0,)), x], grads=False)
+    case("slice_scatter", [x, values("f32", (2, 2))], dim=1, start=-2, end=9,
+         step=1)
+    case("slice_scatter", [x, values("f32", (2, 1))], dim=1, start=0, end=9,
+         step=1)
+    case("select_scatter", [x, values("f32", (2,))], dim=1, index=-1)
+    case("select_scatter", [x, values("f32", (3,))], dim=0, index=1)
+    case("select_scatter", [x, values("f32", (3,))], dim=0, index=2)
+    case("select_scatter", [x, values("f32", (2,))], dim=0, index=1)
+    case("assign_slice", [x, values("f32", (2, 2), shift=4)], grads=False, dim=1,
+         start=0, end=9, step=2)
+    case("assign_slice", [x, values("f32", (4,), shift=4)], grads=False, dim=1,
+         start=0, end=9, step=2)
+    case("assign_select", [x, values("f32", (3,), shift=4)], grads=False, dim=0,
+         index=5)
+
+
+def slice_first(x, dim):
+    if x.dim() == 0 or not -x.dim() <= dim < x.dim():
+        return x
+    return x.narrow(dim, 0, min(1, x.shape[dim])).clone() * 0
+
+
+def more_indices():
+    x, i = values("f32", (3, 4)), torch.tensor([2, 0])
+    pair = torch.tensor([[0, 2], [1, 1]])
+    for kind in TYPES:
+        y = values(kind, (3, 4))
+        case("index_fill", [y, i], grads=False, dim=1, value=1)
+        case("index_put", [y, values(kind, (2,)), i, torch.tensor([3, -1])],
+             grads=False, accumulate=False)
+        case("masked_scatter", [y, values("bool", (4,)), values(kind, (12,))],
+             grads=False)
+        case("isin", [y, values(kind, (5,), shift=6)], grads=False)
+        case("bucketize", [y, torch.sort(values(kind, (5,)))[0]], grads=False)
+        case("histc", [y], grads=False, bins=4, min=-1, max=1)
+    for dim in (0, -1, 2):
+        case("index_fill", [x, i], dim=dim, value=0.5)
+    case("index_fill", [x, torch.tensor(-1)], dim=0, value=2.0)
+    case("index_fill", [x, pair], dim=0, value=2.0)
+    for accumulate in (False, True):
+        case("index_put", [x, values("f32", (2, 4)), i], accumulate=accumulate)
+        case("index_put", [x, values("f32", (4,)), pair[:, :1]],
+             grads=accumulate, accumulate=accumulate)
+        case("index_put", [x, values("f32", (2, 2)), pair, i],
+             grads=accumulate, accumulate=accumulate)
+        case("index_put", [x, values("f32", (3,)), i], accumulate=accumulate)
+        case("index_put", [x, values("f64", (4,)), i], accumulate=accumulate)
+        case("index_put", [x, values("f32", ()), i, i, i], accumulate=accumulate)
+    case("masked_scatter", [x, x > 0, values("f32", (3, 4), shift=2)])
+    case("masked_scatter", [x, x > 0, values("f64", (3, 4))])
+    case("masked_scatter", [x, values("bool", (3,)), x])
+    case("masked_scatter", [x, x, x])
+    none = values("f32", (0,))
+    for invert in (False, True):
+        case("isin", [x, values("f32", (5,), shift=2)], grads=False,
+             invert=invert)
+        case("isin", [x, none], grads=False, invert=invert)
+        case("isin", [none, x], grads=False, invert=invert)
+        case("isin", [values("f32", (7,), special=True), x], grads=False,
+             invert=invert)
+    for right in (False, True):
+        case("bucketize", [x, torch.sort(values("f32", (5,)))[0]], grads=False,
+             right=right)
+        case("bucketize", [x, none], grads=False, right=right)
+        case("bucketize", [x, x], grads=False, right=right)
+    for bins in (1, 7, 100):
+        case("histc", [x], grads=False, bins=bins)
+    case("histc", [values("f32", (5,)) * 0 + 2], grads=False, bins=3)
+    case("histc", [x], grads=False, bins=5, min=2, max=-2)
+    case("histc", [none], grads=False, bins=3)
+
+
+def more_reductions():
+    dims = (0, -1, 1, 3)
+    for shape in [(3, 4), (1, 1), (0, 3), (3, 0), (5,), ()]:
+        x = values("f32", shape, shift=3)
+        for op in ("median", "nanmedian"):
+            case(op, [x])
+        for dim in dims:
+            for op in ("cummax", "cummin", "logcumsumexp"):
+                case(op, [x], dim=dim)
+            case("diff", [x], dim=dim, n=1)
+            case("diff", [x], dim=dim, n=2)
+            case("diff", [x], dim=dim, n=9)
+            for keep in (False, True):
+                for op in ("median_dim", "nanmedian_dim", "mode"):
+                    case(op, [x], grads=op != "mode", dim=dim, keepdim=keep)
+                for k in (0, 1, 3):
+                    case("kthvalue", [x], k=k, dim=dim, keepdim=keep)
+                for op in ("quantile", "nanquantile"):
+                    case(op, [x], q=0.3, dim=dim, keepdim=keep)
+                case("aminmax", [x], dim=dim, keepdim=keep)
+                case("var_mean", [x], dim=dim, keepdim=keep, correction=1)
+                case("std_mean", [x], dim=dim, keepdim=keep, correction=0)
+    x = values("f32", (3, 11), special=True)
+    for dim in (0, 1):
+        for op in ("cummax", "cummin"):
+            case(op, [x], grads=False, dim=dim)
+        for op in ("median_dim", "nanmedian_dim"):
+            case(op, [values("f32", (3, 4), special=True)], grads=False, dim=dim)
+        for op in ("quantile", "nanquantile"):
+            case(op, [x[:, :3].contiguous()], grads=False, q=0.5, dim=dim,
+                 interpolation="lower")
+    for way in ("linear", "lower", "higher", "midpoint", "nearest", "odd"):
+        x, q = values("f64", (4, 5)), torch.tensor([0, 0.25, 0.9, 1.0])
+        case("quantile", [x, q.double()], dim=1, keepdim=True, interpolation=way)
+        case("quantile", [x, q.double()], interpolation=way)
+        case("nanquantile", [x, q.double()], keepdim=True, interpolation=way)
+        case("quantile", [x], q=1.5, interpolation=way)
+    case("quantile", [values("f32", (4,)), torch.zeros(2, 2)])
+    runs = torch.tensor([[2, 1, 1, 2, 3, 0], [5, 4, 4, 5, 5, 4]])
+    for kind in ("f32", "i32", "i64", "u8"):
+        case("mode", [runs.to(TYPES[kind])], grads=False, dim=1, keepdim=False)
+    for kind in TYPES:
+        x = values(kind, (3, 4))
+        for op in ("cummax", "cummin", "logcumsumexp"):
+            case(op, [x], grads=False, dim=1)
+        case("median", [x], grads=False)
+        if kind not in ("u8", "bool"):  # equal ones
+            case("kthvalue", [x], grads=False, k=2, dim=0, keepdim=False)
+        case("aminmax", [x], grads=False)
+        case("quantile", [x], grads=False, q=0.5)
+        case("diff", [x], grads=False, dim=0, n=1)
+    x = values("f32", (3, 4))
+    case("diff", [x, values("f32", (3, 1)), values("f32", (3, 2))], dim=1, n=1)
+    case("diff", [x, values("f32", (2, 1))], dim=1, n=1)
+    count, weight = torch.tensor([1, 2, 0, 3]), torch.tensor([0.5, 1, 2, 0.25])
+    for correction in (0, 1, 2):
+        case("cov", [x], correction=correction)
+        case("cov", [x, count], correction=correction)
+        case("cov", [x, None, weight], correction=correction)
+        case("cov", [x, count, weight], correction=correction)
+    case("cov", [x, weight])
+    case("cov", [x, count[:2]])
+    for shape in [(4,), (1, 4), (2, 2, 2), (3, 5)]:
+        case("cov", [values("f32", shape)])
+        case("corrcoef", [values("f32", shape)])
+
+
+def more_products():
+    def f(*shape, kind="f32"):
+        return values(kind, shape, shift=sum(shape))
+    for kind in ("f32", "f64", "bf16", "i64"):
+        g = kind == "f32"
+        case("tensordot", [f(2, 3, 4, kind=kind), f(3, 4, 2, kind=kind)], grads=g)
+        case("kron", [f(2, 3, kind=kind), f(3, 2, kind=kind)], grads=g)
+        case("vecdot", [f(2, 3, kind=kind), f(3, kind=kind)], grads=g)
+        case("cross", [f(2, 3, kind=kind), f(2, 3, kind=kind) + 1], grads=g)
+        case("matrix_power", [f(2, 3, 3, kind=kind)], grads=g, n=2)
+        case("vander", [f(3, kind=kind)], grads=g, N=4, increasing=True)
+        case("addr", [f(3, kind=kind), f(2, kind=kind), f(3, kind=kind)],
+             grads=g, beta=2, alpha=3)
+        case("ger", [f(3, kind=kind), f(2, kind=kind)], grads=g)
+    for n in (0, 1, 2, 4):
+        case("tensordot", [f(2, 3), f(2, 3)], dims=n)
+        case("matrix_power", [f(3, 3) / 4], grads=n != 0, n=n)
+        case("vander", [f(3)], N=n, increasing=False)
+    for a, b in [([0], [1]), ([1, 0], [0, 1]), ([0, 0], [1, 1]), ([0], [0, 1]),
+                 ([-1], [0])]:
+        case("tensordot", [f(2, 3), f(3, 2)], x_dims=a, y_dims=b)
+    for a, b in [((2,), (3,)), ((), (2, 2)), ((2, 1, 3), (2, 2)), ((0, 2), (2,))]:
+        case("kron", [f(*a), f(*b)])
+    for p in (0, 1, 2, 3, "inf"):
+        case("cdist", [f(3, 4), f(2, 4) + 0.1], grads=p in (1, 2, 3), p=p)
+        case("cdist", [f(2, 1, 3, 4), f(5, 2, 4)], grads=False, p=p)
+    case("cdist", [f(0, 4), f(2, 4)], p=2)
+    case("cdist", [f(3, 0), f(2, 0)], grads=False, p=2)
+    case("cdist", [f(3, 4), f(2, 3)], p=2)
+    case("cdist", [f(4), f(2, 4)], p=2)
+    case("cdist", [f(3, 4), f(2, 4)], p=-1)
+    for a, b in [((2, 3), (2, 3)), ((3,), (3,)), ((2, 3), (3,)), ((2, 3), (2, 2))]:
+        case("pairwise_distance", [f(*a), f(*b) + 0.3], p=1, keepdim=True)
+        case("pairwise_distance", [f(*a), f(*b) + 0.3], p=2, keepdim=False)
+        case("vecdot", [f(*a), f(*b)])
+        case("cross", [f(*a), f(*b)])
+    case("cross", [f(3, 2), f(3, 2)], dim=0)
+    case("cross", [f(3, 2), f(3, 2)], dim=1)
+    case("matrix_power", [f(2, 3)], n=2)
+    case("matrix_power", [f(3)], n=2)
+    for s in [[(2, 3), (3, 4), (4, 1), (1, 5)], [(3,), (3, 4), (4,)],
+              [(2, 3), (3,)], [(2, 3), (2, 3)], [(2, 3)], [(2, 3), (3,), (3, 2)],
+              [(1, 9), (9, 1), (1, 9)]]:
+        case("multi_dot", [f(*one) for one in s])
+        if len(s[0]) == len(s[-1]) == 2:
+            case("chain_matmul", [f(*one) for one in s])
+    case("vander", [f(2, 2)])
+    case("addr", [f(2, 3), f(2), f(3)], grads=False, beta=0, alpha=1)
+    case("addr", [f(2, 2), f(2), f(3)], beta=1, alpha=1)
+    case("addr", [f(3), f(2, 1), f(3)], beta=1, alpha=1)
+    case("ger", [f(2, 1), f(3)])
+
+
 def main():
     torch.manual_seed(0)
-    for part in (elementwise, reductions, shapes, indices, products, model):
+    for part in (elementwise, reductions, shapes, indices, products, model,
+                 more_elements, more_shapes, more_indices, more_reductions,
+                 more_products):
         part()
     folder = os.path.join(sys.argv[1], "oracle")
     os.makedirs(folder, exist_ok=True)

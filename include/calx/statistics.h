@@ -1,0 +1,107 @@
+/**
+ * calx/statistics.h: order statistics, extremes so far, covariances. Part of
+ * calx/ops.h, whose conventions hold here. NaN is the greatest where elements
+ * are ordered.
+ *
+ * @errors  as calx/ops.h says for all ops
+ */
+#ifndef CALX_STATISTICS_H
+#define CALX_STATISTICS_H
+
+#include "calx/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The greatest of all elements up to each along a dimension; NaN stays.
+ *  @param out_indices  where they are, the last of equals; may be NULL; i64
+ *  @shape x any @source torch.cummax */
+CALX_API calx_tensor *calx_cummax(calx_tensor *x, int dim,
+                                  calx_tensor **out_indices);
+/** The smallest; as calx_cummax. @shape x any @source torch.cummin */
+CALX_API calx_tensor *calx_cummin(calx_tensor *x, int dim,
+                                  calx_tensor **out_indices);
+/** log(sum(exp(x))) of all elements up to each along a dimension, without
+ *  overflow. @shape x any @source torch.logcumsumexp */
+CALX_API calx_tensor *calx_logcumsumexp(calx_tensor *x, int dim);
+/** The middle one of all elements in order, the lower one of two; NaN wins;
+ *  empty: NaN. @shape x any -> () @source torch.median(x) */
+CALX_API calx_tensor *calx_median(calx_tensor *x);
+/** The same of what is no NaN. @shape x any -> () @source torch.nanmedian(x) */
+CALX_API calx_tensor *calx_nanmedian(calx_tensor *x);
+/** calx_median along one dimension. @param out_index  may be NULL; i64
+ *  @shape as calx_max_dim @source torch.median(x, dim) */
+CALX_API calx_tensor *calx_median_dim(calx_tensor *x, int dim, bool keepdim,
+                                      calx_tensor **out_index);
+/** The same of what is no NaN. @shape as calx_max_dim
+ *  @source torch.nanmedian(x, dim) */
+CALX_API calx_tensor *calx_nanmedian_dim(calx_tensor *x, int dim, bool keepdim,
+                                         calx_tensor **out_index);
+/** The most frequent element along a dimension, the smallest of several.
+ *  @param out_index  of one such element; may be NULL; i64
+ *  @shape as calx_max_dim @source torch.mode */
+CALX_API calx_tensor *calx_mode(calx_tensor *x, int dim, bool keepdim,
+                                calx_tensor **out_index);
+/** The k-th smallest element along a dimension; k from 1 on.
+ *  @param out_index  may be NULL; i64
+ *  @shape as calx_max_dim @source torch.kthvalue */
+CALX_API calx_tensor *calx_kthvalue(calx_tensor *x, int64_t k, int dim,
+                                    bool keepdim, calx_tensor **out_index);
+/** What a quantile between two elements is. */
+typedef enum calx_quantile_interpolation {
+  CALX_QUANTILE_LINEAR = 0,
+  CALX_QUANTILE_LOWER,
+  CALX_QUANTILE_HIGHER,
+  CALX_QUANTILE_MIDPOINT,
+  CALX_QUANTILE_NEAREST
+} calx_quantile_interpolation;
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_quantile_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims dims; /* one dimension; absent: x flattened */
+  CALX_NAMED bool keepdim;
+  CALX_NAMED calx_quantile_interpolation interpolation;
+} calx_quantile_options;
+/** The q-th quantiles along a dimension; NaN wins.
+ *  @param q  a number in [0, 1], or a tensor of them; NaN where one is outside
+ *  @shape q () or (k); the result has k in front @dtype x f32 or f64
+ *  @grad x @source torch.quantile */
+CALX_API calx_tensor *calx_quantile_with(calx_tensor *x, calx_tensor *q,
+                                         const calx_quantile_options *options);
+/** The same of what is no NaN. @shape as calx_quantile
+ *  @source torch.nanquantile */
+CALX_API calx_tensor *calx_nanquantile_with(
+    calx_tensor *x, calx_tensor *q, const calx_quantile_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_diff_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t n; /* times; 0 = 1, CALX_ZERO_INT = 0 */
+  CALX_NAMED int dim;   /* 0 = the last, INT32_MIN = 0 */
+  CALX_NAMED calx_tensor *prepend;
+  CALX_NAMED calx_tensor *append;
+} calx_diff_options;
+/** Each element less the one before it along a dimension; bool: whether they
+ *  differ. @shape x rank >= 1; one element less @source torch.diff */
+CALX_API calx_tensor *calx_diff_with(calx_tensor *x,
+                                     const calx_diff_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_cov_options {
+  CALX_NAMED size_t size;
+  /* the sums are divided by n - correction; 0 = 1, CALX_ZERO = 0 */
+  CALX_NAMED double correction;
+  CALX_NAMED calx_tensor *fweights; /* NULL: 1; how often each occurs; (n) */
+  CALX_NAMED calx_tensor *aweights; /* NULL: 1; weight of each; (n) */
+} calx_cov_options;
+/** Covariances of variables, which are rows; columns are observations.
+ *  @shape (k, n) -> (k, k); (n) -> () @source torch.cov */
+CALX_API calx_tensor *calx_cov_with(calx_tensor *x,
+                                    const calx_cov_options *options);
+/** Correlation coefficients of variables, which are rows.
+ *  @shape (k, n) -> (k, k); (n) -> () @source torch.corrcoef */
+CALX_API calx_tensor *calx_corrcoef(calx_tensor *x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
