@@ -424,14 +424,12 @@ CALX_API calx_tensor *calx_aminmax_with(calx_tensor *x, calx_tensor **out_max,
                                         const calx_reduce_options *options);
 /** Variance and mean. @param out_mean  may be NULL @return the variance
  *  @shape x any @dtype floating @source torch.var_mean */
-CALX_API calx_tensor *calx_var_mean_with(calx_tensor *x,
-                                         calx_tensor **out_mean,
+CALX_API calx_tensor *calx_var_mean_with(calx_tensor *x, calx_tensor **out_mean,
                                          const calx_var_options *options);
 /** Standard deviation and mean. @param out_mean  may be NULL
  *  @return the standard deviation @shape x any @dtype floating
  *  @source torch.std_mean */
-CALX_API calx_tensor *calx_std_mean_with(calx_tensor *x,
-                                         calx_tensor **out_mean,
+CALX_API calx_tensor *calx_std_mean_with(calx_tensor *x, calx_tensor **out_mean,
                                          const calx_var_options *options);
 
 /** The sum of all elements up to each along a dimension; integers and bool give

@@ -57,7 +57,7 @@ static calx_tensor *total(const ordered *o, calx_tensor *x)
   return calx_sum_with(x, &r);
 }
 
-// The elements at the places `at`, of size 1 along the dimension.
+// The elements at the positions `at`, of size 1 along the dimension.
 static calx_tensor *pick(const ordered *o, calx_tensor *at, bool keepdim,
                          calx_tensor **out_index)
 {
@@ -164,19 +164,20 @@ calx_tensor *calx_mode(calx_tensor *x, int dim, bool keepdim,
     calx_logical_or(calx_isnan(first), calx_eq(first, first)), new
   };
   new = calx_cat(parts, 2, o.dim);
-  calx_tensor *places = cx_ops_minus(
+  calx_tensor *positions = cx_ops_minus(
       calx_cumsum(calx_logical_or(new, calx_logical_not(new)), o.dim),
       integer(1));
   calx_tensor *begin =
-      calx_cummax(calx_where(new, places, integer(0)), o.dim, NULL);
+      calx_cummax(calx_where(new, positions, integer(0)), o.dim, NULL);
   calx_tensor *at;
-  calx_max_dim(cx_ops_minus(places, begin), o.dim, true, &at);
+  calx_max_dim(cx_ops_minus(positions, begin), o.dim, true, &at);
   return pick(&o, at, keepdim, out_index);
 }
 
 // ---- quantiles --------------------------------------------------------------
 
-// The elements at the places `at` (…, k) of x, sorted along its last dimension.
+// The elements at the positions `at` (…, k) of x, sorted along its last
+// dimension.
 static calx_tensor *elements_at(calx_tensor *x, calx_tensor *at)
 {
   return calx_gather(x, -1, calx_to_dtype(at, CALX_I64));
@@ -278,7 +279,7 @@ static calx_tensor *quantile(const char *op, calx_tensor *x, calx_tensor *q,
                                          calx_le(q, cx_ops_number(1)));
   calx_tensor *at =
       calx_mul(calx_where(inside, q, cx_ops_number(0)), as_type(last, x));
-  // The same places in each row.
+  // The same positions in each row.
   at = cx_ops_plus(at, calx_to_dtype(calx_mul(nans, integer(0)), own.dtype));
   x = between(x, at, o->interpolation);
   calx_tensor *spoilt = calx_logical_not(inside);

@@ -96,10 +96,10 @@ calx_tensor *calx_index_fill(calx_tensor *x, int dim, calx_tensor *index,
   return calx_movedim(x, 0, (int)d);
 }
 
-// The places that the indices name in x's first dimensions laid end to end; -1:
-// out of range. False: *out is what the function returns.
-static bool places_of(calx_tensor *x, calx_tensor *const *indices, size_t count,
-                      calx_tensor **out)
+// The positions that the indices name in x's first dimensions laid end to end;
+// -1: out of range. False: *out is what the function returns.
+static bool positions_of(calx_tensor *x, calx_tensor *const *indices,
+                         size_t count, calx_tensor **out)
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   calx_tensor *at = NULL, *outside = NULL;
@@ -128,7 +128,7 @@ calx_tensor *calx_index_put_with(calx_tensor *x, calx_tensor *const *indices,
   calx_tensor *in[2] = { x, values }, *at;
   if (cx_ops_unfit("index_put", in, 2, &at)) return at;
   CX_OPS_TAKE_OPTIONS(index_put, o, at);
-  if (!places_of(x, indices, count, &at)) return at;
+  if (!positions_of(x, indices, count, &at)) return at;
   calx_tensor *bad;
   if (!as_type_of("index_put", x, &values, &bad)) return bad;
   const cx_graph_shape s = *cx_lazy_tensor_shape(x);
