@@ -7,6 +7,7 @@
 #include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "calx/collective.h"
+#include "calx/creation.h"
 #include "calx/data.h"
 #include "calx/debug.h"
 #include "calx/device.h"

@@ -370,6 +370,16 @@ static bool model_op(call *c)
   ROW(interpolate, interpolate(c)) \
   ROW(unfold, calx_unfold(X, list(c, "kernel_size", room), .padding = { (int64_t)NUMBER("padding", 0) })) \
   ROW(scaled_dot_product_attention, calx_scaled_dot_product_attention(X, Y, Z, .attn_mask = c->in[3], .is_causal = flag(c, "is_causal"), .scale = NUMBER("scale", 0), .enable_gqa = flag(c, "enable_gqa"))) \
+  ROW(linspace, calx_linspace(NUMBER("start", 0), NUMBER("end", 0), (int64_t)NUMBER("steps", 1), .dtype = dtype(text(c, "dtype")))) \
+  ROW(logspace, calx_logspace(NUMBER("start", 0), NUMBER("end", 0), (int64_t)NUMBER("steps", 1), NUMBER("base", 10), .dtype = dtype(text(c, "dtype")))) \
+  ROW(eye, calx_eye((int64_t)NUMBER("n", 0), (int64_t)NUMBER("m", 0), .dtype = dtype(text(c, "dtype")))) \
+  ROW(tril_indices, calx_tril_indices((int64_t)NUMBER("row", 0), (int64_t)NUMBER("col", 0), (int64_t)NUMBER("offset", 0))) \
+  ROW(triu_indices, calx_triu_indices((int64_t)NUMBER("row", 0), (int64_t)NUMBER("col", 0), (int64_t)NUMBER("offset", 0))) \
+  ROW(zeros_like, calx_zeros_like(X)) \
+  ROW(ones_like, calx_ones_like(X)) \
+  ROW(full_like, calx_full_like(X, NUMBER("fill_value", 0))) \
+  ROW(meshgrid, (c->n_out = c->n_in, calx_meshgrid(c->in, c->n_in, strcmp(text(c, "indexing"), "xy") == 0 ? CALX_INDEXING_XY : CALX_INDEXING_IJ, c->out), c->out[0])) \
+  ROW(multinomial_0, calx_multinomial(X, (int64_t)NUMBER("n", 1), .replacement = flag(c, "replacement"))) \
   ROW(xlog1py, calx_xlog1py(X, Y)) \
   ROW(signbit, calx_signbit(X)) \
   ROW(float_power, calx_float_power(X, other(c))) \

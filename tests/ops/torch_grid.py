@@ -115,6 +115,15 @@ SPECIAL = {
         torch.argsort(x, stable=True, dim=dim, descending=descending),
 }
 SPECIAL.update({
+    **{op: lambda *x, op=op, dtype=None, **k: getattr(torch, op)(
+        **k, dtype=dtype and getattr(torch, dtype))
+       for op in ("linspace", "logspace", "eye")},
+    **{op: lambda x, op=op, **k: getattr(torch, op)(**k)
+       for op in ("tril_indices", "triu_indices")},
+    "meshgrid": lambda *x, indexing: torch.meshgrid(*x, indexing=indexing),
+    # The one element of weight: every draw is it.
+    "multinomial_0": lambda x, n, replacement:
+        torch.multinomial(x, n, replacement=replacement),
     "xlog1py": torch.special.xlog1py,
     "allclose": lambda x, y, **a: torch.tensor(torch.allclose(x, y, **a)),
     "expand_as": lambda x, y: x.expand_as(y),
@@ -591,6 +600,44 @@ def more_elements():
         case("allclose", [y[:0], y[:0]], grads=False, equal_nan=equal)
 
 
+def creation():
+    x = values("f32", (1,))  # of no account
+    for start, end, n in itertools.product((0, -1.5, 3), (2, -7), (0, 1, 2, 5)):
+        case("linspace", [x], grads=False, start=start, end=end, steps=n)
+        case("logspace", [x], grads=False, start=start, end=end, steps=n, base=2)
+    for dtype in ("float64", "bfloat16", "float16", "int64", "int32"):
+        case("linspace", [x], grads=False, start=-3, end=9, steps=5, dtype=dtype)
+        case("eye", [x], grads=False, n=2, m=3, dtype=dtype)
+    case("linspace", [x], grads=False, start=0, end=1, steps=-1)
+    case("linspace", [x], grads=False, start=0, end=1, steps=33)
+    for n, m in itertools.product((0, 1, 3, -1), (0, 2, 4)):
+        case("eye", [x], grads=False, n=n, m=m)
+        for offset in (-2, 0, 1, 9):
+            for op in ("tril_indices", "triu_indices"):
+                case(op, [x], grads=False, row=n, col=m, offset=offset)
+    for kind in TYPES:
+        for shape in ((2, 3), (0,), ()):
+            case("zeros_like", [values(kind, shape)], grads=False)
+            case("ones_like", [values(kind, shape)], grads=False)
+            case("full_like", [values(kind, shape)], grads=False, fill_value=3)
+    y, z = values("f32", (3,)), values("f32", (2,))
+    for indexing in ("ij", "xy"):
+        case("meshgrid", [y, z], indexing=indexing)
+        case("meshgrid", [y], indexing=indexing)
+        case("meshgrid", [y, z, values("f32", ())], indexing=indexing)
+        case("meshgrid", [y, values("f32", (2, 2))], indexing=indexing)
+        case("meshgrid", [y, values("f32", (0,))], indexing=indexing)
+    one = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 0.0]])
+    for replacement in (False, True):
+        case("multinomial_0", [one], grads=False, n=1, replacement=replacement)
+        case("multinomial_0", [one], grads=False, n=0, replacement=replacement)
+        case("multinomial_0", [one[0].contiguous()], grads=False, n=1,
+             replacement=replacement)
+    case("multinomial_0", [one], grads=False, n=4, replacement=True)
+    case("multinomial_0", [one], grads=False, n=4, replacement=False)
+    case("multinomial_0", [one.long()], grads=False, n=1, replacement=True)
+
+
 def more_shapes():
     for kind in ("f32", "bf16", "i64", "bool"):
         for shape in [(2, 3), (2, 0), (1, 1), (3,), (), (2, 3, 4)]:
@@ -827,7 +874,7 @@ def more_products():
 def main():
     torch.manual_seed(0)
     for part in (elementwise, reductions, shapes, indices, products, model,
-                 more_elements, more_shapes, more_indices, more_reductions,
+                 creation, more_elements, more_shapes, more_indices, more_reductions,
                  more_products):
         part()
     folder = os.path.join(sys.argv[1], "oracle")

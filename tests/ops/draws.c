@@ -1,0 +1,170 @@
+// Random tensors: their range, their frequencies within five standard
+// deviations, and what is refused.
+#include "calx/autograd.h"
+#include "calx/creation.h"
+#include "support/support.h"
+
+#include <math.h>
+
+enum { DRAWS = 20000 };
+
+// How often each of the first n numbers from `low` on occurs; all others fail.
+static void count(calx_tensor *x, double low, size_t n, double *counts)
+{
+  size_t size;
+  double *v = support_read(x, &size);
+  for (size_t i = 0; i < n; i++) counts[i] = 0;
+  for (size_t i = 0; i < size; i++) {
+    double at = v[i] - low;
+    assert_true(at >= 0 && at < (double)n && at == floor(at));
+    counts[(size_t)at]++;
+  }
+  test_free(v);
+}
+
+static void assert_near(double got, double p, double draws)
+{
+  double off = fabs(got - p * draws), sigma = sqrt(draws * p * (1 - p));
+  if (off > 5 * sigma) fail_msg("%g of %g, %g wanted", got, draws, p * draws);
+}
+
+static void test_randint(void **state)
+{
+  (void)state;
+  double counts[5];
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_randint(-2, 3, CALX_SHAPE(DRAWS));
+  assert_int_equal(calx_tensor_dtype(x), CALX_I64);
+  count(x, -2, 5, counts);
+  for (int i = 0; i < 5; i++) assert_near(counts[i], 0.2, DRAWS);
+  x = calx_randint(0, 1, CALX_SHAPE(2, 3), .dtype = CALX_U8);
+  assert_int_equal(calx_tensor_dtype(x), CALX_U8);
+  count(x, 0, 1, counts);
+  assert_null(calx_scope_end(s));
+}
+
+static void test_randperm(void **state)
+{
+  (void)state;
+  double counts[100];
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_randperm(100), *y = calx_randperm(100);
+  count(x, 0, 100, counts);
+  for (int i = 0; i < 100; i++) assert_int_equal((int)counts[i], 1);
+  assert_int_equal(
+      calx_item_int(calx_to_dtype(calx_all(calx_eq(x, y)), CALX_I64)), 0);
+  assert_int_equal(calx_tensor_numel(calx_randperm(0)), 0);
+  assert_null(calx_scope_end(s));
+}
+
+static void test_bernoulli(void **state)
+{
+  (void)state;
+  double counts[2];
+  calx_scope *s = calx_scope_begin();
+  for (int i = 0; i <= 4; i++) {
+    calx_tensor *p = calx_full(CALX_SHAPE(DRAWS), i / 4.0);
+    calx_tensor *x = calx_bernoulli(p);
+    assert_int_equal(calx_tensor_dtype(x), CALX_F32);
+    count(x, 0, 2, counts);
+    assert_near(counts[1], i / 4.0, DRAWS);
+  }
+  assert_null(calx_scope_end(s));
+}
+
+static void test_normal(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_normal(3, 2, CALX_SHAPE(DRAWS));
+  assert_true(fabs(calx_item(calx_mean(x)) - 3) < 5 * 2 / sqrt(DRAWS));
+  assert_true(fabs(calx_item(calx_std(x)) - 2) < 5 * 2 / sqrt(2.0 * DRAWS));
+  calx_tensor *mean = calx_full(CALX_SHAPE(2, 1), 7.0, .requires_grad = true);
+  x = calx_normal(mean, 0, CALX_SHAPE(2, 3));
+  assert_true(calx_item(calx_mean(x)) == 7);
+  calx_backward(calx_sum(x));
+  assert_true(calx_item(calx_sum(calx_grad(mean))) == 6);
+  assert_null(calx_scope_end(s));
+}
+
+static void test_multinomial(void **state)
+{
+  (void)state;
+  static const float weights[4] = { 1, 0, 3, 4 };
+  double counts[4];
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *w = calx_tensor_from(weights, CALX_F32, CALX_SHAPE(4));
+  count(calx_multinomial(w, DRAWS, .replacement = true), 0, 4, counts);
+  for (int i = 0; i < 4; i++) {
+    assert_near(counts[i], (double)weights[i] / 8, DRAWS);
+  }
+  // Without replacement: the first of each row has the same frequencies, and
+  // no row has an index twice.
+  calx_tensor *many = calx_expand(w, CALX_SHAPE(DRAWS, 4));
+  calx_tensor *x = calx_multinomial(many, 3);
+  count(calx_select(x, 1, 0), 0, 4, counts);
+  for (int i = 0; i < 4; i++) {
+    assert_near(counts[i], (double)weights[i] / 8, DRAWS);
+  }
+  count(x, 0, 4, counts);
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal((int)counts[i], i == 1 ? 0 : DRAWS);
+  }
+  assert_null(calx_scope_end(s));
+}
+
+static void test_like(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_zeros(CALX_SHAPE(2, 3), .dtype = CALX_F64);
+  calx_tensor *all[3] = { calx_rand_like(x), calx_randn_like(x),
+                          calx_empty_like(x) };
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(calx_tensor_dtype(all[i]), CALX_F64);
+    assert_int_equal(calx_tensor_dim(all[i], 1), 3);
+  }
+  x = calx_randn_like(x, .dtype = CALX_F32, .requires_grad = true);
+  assert_int_equal(calx_tensor_dtype(x), CALX_F32);
+  x = calx_linspace(0, 1, 3, .requires_grad = true);
+  calx_backward(calx_sum(calx_square(x)));
+  assert_true(calx_item(calx_select(calx_grad(x), 0, 2)) == 2);
+  assert_null(calx_scope_end(s));
+}
+
+static void test_refused(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 12; i++) {
+    calx_scope *s = calx_scope_begin();
+    calx_tensor *x = calx_ones(CALX_SHAPE(3));
+    switch (i) {
+      case 0: calx_randint(3, 3, CALX_SHAPE(2)); break;
+      case 1: calx_randint(0, 300, CALX_SHAPE(2), .dtype = CALX_U8); break;
+      case 2: calx_randint(INT64_MIN, INT64_MAX, CALX_SHAPE(2)); break;
+      case 3: calx_randint(0, 2, CALX_SHAPE(-2)); break;
+      case 4: calx_randperm(-1); break;
+      case 5: calx_randperm(300, .dtype = CALX_U8); break;
+      case 6: calx_bernoulli(calx_to_dtype(x, CALX_I64)); break;
+      case 7: calx_normal(0, -1, CALX_SHAPE(2)); break;
+      case 8: calx_normal(x, 1, CALX_SHAPE(2)); break;
+      case 9: calx_multinomial(x, 4); break;
+      case 10: calx_eye(2, 2, .dtype = CALX_I64, .requires_grad = true); break;
+      default: calx_multinomial(NULL, 1); break;
+    }
+    calx_status *status = calx_scope_end(s);
+    if (status == NULL) fail_msg("call %d was accepted", i);
+    calx_status_free(status);
+  }
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_randint),     SUPPORT_TEST(test_randperm),
+    SUPPORT_TEST(test_bernoulli),   SUPPORT_TEST(test_normal),
+    SUPPORT_TEST(test_multinomial), SUPPORT_TEST(test_like),
+    SUPPORT_TEST(test_refused),
+  };
+  return cmocka_run_group_tests(tests, support_setup, NULL);
+}
