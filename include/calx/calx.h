@@ -9,6 +9,7 @@
 #include "calx/collective.h"
 #include "calx/creation.h"
 #include "calx/data.h"
+#include "calx/dataset.h"
 #include "calx/debug.h"
 #include "calx/device.h"
 #include "calx/dist.h"
