@@ -26,6 +26,7 @@
 #include "calx/optimizers.h"
 #include "calx/progress.h"
 #include "calx/rnn.h"
+#include "calx/sampler.h"
 #include "calx/scope.h"
 #include "calx/status.h"
 #include "calx/tensor.h"

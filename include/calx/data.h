@@ -1,212 +1,20 @@
 /**
- * calx/data.h: datasets, samplers and loaders.
+ * calx/data.h: loaders: batches of a dataset's samples.
  *
- * A dataset answers "how many" and "give me sample i", where a sample is a
- * fixed list of host arrays. A loader draws indices, lets worker threads fill
- * batches, uploads them ahead of use, and hands them out as tensors.
+ * A loader draws indices, lets worker threads fill batches, uploads them ahead
+ * of use, and hands them out as tensors.
  *
  * One that is NULL is a failed one: its error says so, and it is empty.
  */
 #ifndef CALX_DATA_H
 #define CALX_DATA_H
 
-#include "calx/tensor.h"
+#include "calx/dataset.h"
+#include "calx/sampler.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** A sample has at most this many fields. */
-#define CALX_MAX_FIELDS 8
-
-// ---- datasets ---------------------------------------------------------------
-
-/** One field of every sample of a dataset: image f32 (1, 28, 28), label i64 ().
- */
-typedef struct calx_field {
-  const char *name; /* "data", "target"; for messages */
-  calx_dtype dtype;
-  size_t rank;
-  int64_t dims[CALX_MAX_RANK]; /* of one sample, without the batch */
-} calx_field;
-
-/**
- * Fills sample `index` into fields[k], each of that field's bytes. One that
- * makes tensors does so in a scope of its own.
- * @threads called from several worker threads at a time
- * @return  NULL, or a status that reaches the loader's consumer with the index
- */
-typedef calx_status *calx_dataset_get_fn(void *user, int64_t index,
-                                         void *const *fields);
-
-typedef struct calx_dataset calx_dataset;
-
-/**
- * A dataset of the caller's. Never NULL: calx_dataset_error() tells what is
- * wrong.
- * @param fields  copied, names too; a NULL name is "data", "target", "field 2"…
- * @param free    gets `user` once, at the end or when making it fails; may be
- *                NULL
- * @errors INVALID_ARGUMENT a negative size, no field or more than
- *         CALX_MAX_FIELDS, a bad dtype or size, a field's rank above
- *         CALX_MAX_RANK - 1 (a batch has one more), no `get`
- */
-CALX_API calx_dataset *calx_dataset_new(int64_t size, const calx_field *fields,
-                                        size_t n_fields,
-                                        calx_dataset_get_fn *get, void *user,
-                                        void (*free)(void *user));
-/** NULL is accepted. Loaders and ranges over it must be gone. */
-CALX_API void calx_dataset_free(calx_dataset *dataset);
-/** Why the dataset is of no use; NULL: it is. Owned by the dataset. */
-CALX_API const calx_status *calx_dataset_error(const calx_dataset *dataset);
-/** Samples; 0 for a failed one. */
-CALX_API int64_t calx_dataset_size(const calx_dataset *dataset);
-/** Fields of a sample; 0 for a failed one. */
-CALX_API size_t calx_dataset_field_count(const calx_dataset *dataset);
-/** Field k; NULL when there is none. Lives as long as the dataset. */
-CALX_API const calx_field *calx_dataset_field(const calx_dataset *dataset,
-                                              size_t k);
-/**
- * One sample, as the loader gets it.
- * @param fields  where each field's bytes go
- * @errors OUT_OF_RANGE no such sample; the dataset's own
- * @threads thread-safe as far as the dataset's callback is
- */
-CALX_API calx_status *calx_dataset_get(const calx_dataset *dataset,
-                                       int64_t index,
-                                       void *const *fields) CALX_MUST_USE;
-
-/**
- * Samples are rows: row i of each host tensor. The tensors are copied.
- * @shape  each (N, …), the same N
- * @errors INVALID_ARGUMENT no tensor or more than CALX_MAX_FIELDS, not on the
- *         host, rank 0, numbers of rows differ; a poisoned tensor's own
- * @source torch.utils.data.TensorDataset
- */
-CALX_API calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors,
-                                            size_t count);
-
-/** Of calx_dataset_idx(). Zero means default in every field. */
-typedef struct CALX_OPTIONS calx_idx_options {
-  CALX_NAMED size_t size;
-  CALX_NAMED int64_t classes; /* labels must be below it; 0 = 10 */
-  /* in units of 255; both 0: MNIST's 0.1307 and 0.3081 */
-  CALX_NAMED float mean;
-  CALX_NAMED float std;
-} calx_idx_options;
-
-/**
- * MNIST-style IDX files, plain or gzip (told by their content, and ".gz" is
- * tried when the path is absent): images u8 (N, H, W) become f32 (1, H, W) as
- * (x/255 - mean)/std, labels u8 (N) become i64 (). Both are read whole, here.
- * @errors NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS wrong magic,
- *         truncated or too long, bad gzip data, counts differ, label out of
- *         range: with the file and the byte  INVALID_ARGUMENT bad options,
- *         or no regular file
- * @source Y. LeCun, the MNIST database: IDX file format
- */
-CALX_API calx_dataset *calx_dataset_idx_with(const char *images,
-                                             const char *labels,
-                                             const calx_idx_options *options);
-
-/**
- * Samples [begin, end) of another dataset, which must outlive it.
- * @errors OUT_OF_RANGE not 0 <= begin <= end <= size; those of the dataset
- * @source torch.utils.data.Subset
- */
-CALX_API calx_dataset *calx_dataset_range(calx_dataset *dataset, int64_t begin,
-                                          int64_t end);
-
-/**
- * Digits drawn for the purpose: outlines of the ten glyphs with random shift,
- * rotation, scale, stroke width and noise. f32 (1, 28, 28), normalised as
- * MNIST is, and an i64 label. Sample i of a seed is always the same, on every
- * machine.
- * @param size  number of samples; a larger one begins with the same ones
- * @param seed  another seed gives other samples
- * @errors INVALID_ARGUMENT a negative size
- */
-CALX_API calx_dataset *calx_dataset_digits(int64_t size, uint64_t seed);
-
-/**
- * The MNIST digits of a folder, as a training and a test set: train-*-ubyte and
- * t10k-*-ubyte, plain or .gz. Where train-* is absent, the first 8,000 samples
- * of t10k train and the others test. A NULL folder: drawn digits, 8,000 and
- * 2,000 of them. The caller frees both.
- * @errors as calx_dataset_idx; both are NULL then
- */
-CALX_API calx_status *calx_dataset_mnist(const char *folder,
-                                         calx_dataset **out_train,
-                                         calx_dataset **out_test) CALX_MUST_USE;
-
-// ---- samplers ---------------------------------------------------------------
-
-/** Which samples an epoch visits, in which order: a function of the epoch's
- *  number. One sampler serves one loader, which counts its epochs. */
-typedef struct calx_sampler calx_sampler;
-
-/** All samples, in their order. As for all samplers: never NULL,
- *  calx_sampler_error() tells what is wrong; the dataset's size is read here.
- *  @errors INVALID_ARGUMENT no dataset; a failed one's own
- *  @source torch.utils.data.SequentialSampler */
-CALX_API calx_sampler *calx_sequential_sampler(const calx_dataset *dataset);
-
-/** Zero means default in every field. */
-typedef struct CALX_OPTIONS calx_random_sampler_options {
-  CALX_NAMED size_t size;
-  CALX_NAMED uint64_t seed;
-} calx_random_sampler_options;
-
-/** All samples, in another order each epoch: what a loader's `shuffle` does.
- *  @errors as calx_sequential_sampler  @source torch.utils.data.RandomSampler
- */
-CALX_API calx_sampler *calx_random_sampler_with(
-    const calx_dataset *dataset, const calx_random_sampler_options *options);
-
-/** Zero means default in every field. */
-typedef struct CALX_OPTIONS calx_distributed_sampler_options {
-  CALX_NAMED size_t size;
-  CALX_NAMED int num_replicas; /* 0 = the world's ranks */
-  CALX_NAMED int rank; /* of num_replicas; where that is 0, 0 = this rank */
-  CALX_NAMED bool no_shuffle; /* in their order, every epoch */
-  CALX_NAMED uint64_t seed;   /* the same on all ranks */
-  /* leave out what does not divide; else the first samples come twice, so that
-   * all ranks get equally many */
-  CALX_NAMED bool drop_last;
-} calx_distributed_sampler_options;
-
-/**
- * This rank's share of the samples: rank, rank + num_replicas, … of the order
- * that all ranks have in common. The lists are PyTorch's, number by number.
- * @errors INVALID_ARGUMENT a negative num_replicas, a rank that is not 0 …
- *         num_replicas - 1; as calx_sequential_sampler
- * @source torch.utils.data.distributed.DistributedSampler
- */
-CALX_API calx_sampler *calx_distributed_sampler_with(
-    const calx_dataset *dataset,
-    const calx_distributed_sampler_options *options);
-
-/** NULL is accepted. Loaders that use it must be gone. */
-CALX_API void calx_sampler_free(calx_sampler *sampler);
-/** Why the sampler is of no use; NULL: it is. Owned by the sampler. */
-CALX_API const calx_status *calx_sampler_error(const calx_sampler *sampler);
-/** Samples in an epoch; 0 for a failed one. */
-CALX_API int64_t calx_sampler_size(const calx_sampler *sampler);
-/** The epoch that begins next, or runs. A loader adds one at its end, so the
- *  order changes without calx_sampler_set_epoch(), unlike PyTorch's. */
-CALX_API int64_t calx_sampler_epoch(const calx_sampler *sampler);
-/** Decides the order of the next epoch that begins.
- *  @threads thread-safe */
-CALX_API void calx_sampler_set_epoch(calx_sampler *sampler, int64_t epoch);
-/**
- * The samples of the sampler's epoch.
- * @param out_order  calx_sampler_size() many
- * @errors the sampler's own
- */
-CALX_API calx_status *calx_sampler_order(const calx_sampler *sampler,
-                                         int64_t *out_order) CALX_MUST_USE;
-
-// ---- loaders ----------------------------------------------------------------
 
 /** Zero means default in every field. */
 typedef struct CALX_OPTIONS calx_loader_options {
@@ -380,26 +188,7 @@ CALX_API calx_loader *calx_per_device_loader(calx_parallel_loader *loader,
 #ifdef __cplusplus
 }
 #else
-#ifdef CALX_NO_SITES
-#define CALX_DATA_SITE_
-#else
-#define CALX_DATA_SITE_ calx_at_(CALX_HERE),
-#define calx_dataset_new(size, ...) \
-  (CALX_DATA_SITE_ calx_dataset_new(size, __VA_ARGS__))
-#define calx_dataset_get(dataset, index, ...) \
-  (CALX_DATA_SITE_ calx_dataset_get(dataset, index, __VA_ARGS__))
-#define calx_dataset_tensors(...) \
-  (CALX_DATA_SITE_ calx_dataset_tensors(__VA_ARGS__))
-#define calx_dataset_range(dataset, begin, end) \
-  (CALX_DATA_SITE_ calx_dataset_range(dataset, begin, end))
-#define calx_dataset_digits(size, seed) \
-  (CALX_DATA_SITE_ calx_dataset_digits(size, seed))
-#define calx_dataset_mnist(folder, out_train, out_test) \
-  (CALX_DATA_SITE_ calx_dataset_mnist(folder, out_train, out_test))
-#define calx_sequential_sampler(dataset) \
-  (CALX_DATA_SITE_ calx_sequential_sampler(dataset))
-#define calx_sampler_order(sampler, out_order) \
-  (CALX_DATA_SITE_ calx_sampler_order(sampler, out_order))
+#ifndef CALX_NO_SITES
 #define calx_loader_load_state(loader, ...) \
   (CALX_DATA_SITE_ calx_loader_load_state(loader, __VA_ARGS__))
 #define calx_loader_next(loader, out_batch) \
@@ -407,26 +196,6 @@ CALX_API calx_loader *calx_per_device_loader(calx_parallel_loader *loader,
 #define calx_sample_generator(data, target, count) \
   (CALX_DATA_SITE_ calx_sample_generator(data, target, count))
 #endif
-#define CALX_DATASET_IDX_(images, ...) \
-  (CALX_DATA_SITE_ calx_dataset_idx_with(images, CALX_IDX_REST_(__VA_ARGS__)))
-#define CALX_IDX_REST_(labels, ...) \
-  labels, &(calx_idx_options)       \
-  {                                 \
-    __VA_ARGS__                     \
-  }
-#define calx_dataset_idx(images, ...) \
-  CALX_DATASET_IDX_(images, __VA_ARGS__, .size = sizeof(calx_idx_options))
-#define CALX_RANDOM_SAMPLER_(dataset, ...)   \
-  (CALX_DATA_SITE_ calx_random_sampler_with( \
-      dataset, &(calx_random_sampler_options){ __VA_ARGS__ }))
-#define calx_random_sampler(...) \
-  CALX_RANDOM_SAMPLER_(__VA_ARGS__, .size = sizeof(calx_random_sampler_options))
-#define CALX_DISTRIBUTED_SAMPLER_(dataset, ...)   \
-  (CALX_DATA_SITE_ calx_distributed_sampler_with( \
-      dataset, &(calx_distributed_sampler_options){ __VA_ARGS__ }))
-#define calx_distributed_sampler(...)    \
-  CALX_DISTRIBUTED_SAMPLER_(__VA_ARGS__, \
-                            .size = sizeof(calx_distributed_sampler_options))
 #define CALX_MP_DEVICE_LOADER_(loader, ...)           \
   (CALX_DATA_SITE_ calx_mp_device_loader_with(loader, \
                                               CALX_DEVICE_REST_(__VA_ARGS__)))

@@ -1,14 +1,166 @@
 /**
- * calx/dataset.h: datasets made of other datasets.
+ * calx/dataset.h: datasets: arrays, files, drawn samples, the caller's own, and
+ * datasets made of others.
+ *
+ * A dataset answers "how many" and "give me sample i", where a sample is a
+ * fixed list of host arrays.
+ *
+ * One that is NULL is a failed one: its error says so, and it is empty.
  */
 #ifndef CALX_DATASET_H
 #define CALX_DATASET_H
 
-#include "calx/data.h"
+#include "calx/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** A sample has at most this many fields. */
+#define CALX_MAX_FIELDS 8
+
+/** One field of every sample of a dataset: image f32 (1, 28, 28), label i64 ().
+ */
+typedef struct calx_field {
+  const char *name; /* "data", "target"; for messages */
+  calx_dtype dtype;
+  size_t rank;
+  int64_t dims[CALX_MAX_RANK]; /* of one sample, without the batch */
+} calx_field;
+
+/**
+ * Fills sample `index` into fields[k], each of that field's bytes. One that
+ * makes tensors does so in a scope of its own.
+ * @threads called from several worker threads at a time
+ * @return  NULL, or a status that reaches the loader's consumer with the index
+ */
+typedef calx_status *calx_dataset_get_fn(void *user, int64_t index,
+                                         void *const *fields);
+
+typedef struct calx_dataset calx_dataset;
+
+/**
+ * A dataset of the caller's. Never NULL: calx_dataset_error() tells what is
+ * wrong.
+ * @param fields  copied, names too; a NULL name is "data", "target", "field 2"…
+ * @param free    gets `user` once, at the end or when making it fails; may be
+ *                NULL
+ * @errors INVALID_ARGUMENT a negative size, no field or more than
+ *         CALX_MAX_FIELDS, a bad dtype or size, a field's rank above
+ *         CALX_MAX_RANK - 1 (a batch has one more), no `get`
+ */
+CALX_API calx_dataset *calx_dataset_new(int64_t size, const calx_field *fields,
+                                        size_t n_fields,
+                                        calx_dataset_get_fn *get, void *user,
+                                        void (*free)(void *user));
+/** NULL is accepted. Loaders and ranges over it must be gone. */
+CALX_API void calx_dataset_free(calx_dataset *dataset);
+/** Why the dataset is of no use; NULL: it is. Owned by the dataset. */
+CALX_API const calx_status *calx_dataset_error(const calx_dataset *dataset);
+/** Samples; 0 for a failed one. */
+CALX_API int64_t calx_dataset_size(const calx_dataset *dataset);
+/** Fields of a sample; 0 for a failed one. */
+CALX_API size_t calx_dataset_field_count(const calx_dataset *dataset);
+/** Field k; NULL when there is none. Lives as long as the dataset. */
+CALX_API const calx_field *calx_dataset_field(const calx_dataset *dataset,
+                                              size_t k);
+/**
+ * One sample, as the loader gets it.
+ * @param fields  where each field's bytes go
+ * @errors OUT_OF_RANGE no such sample; the dataset's own
+ * @threads thread-safe as far as the dataset's callback is
+ */
+CALX_API calx_status *calx_dataset_get(const calx_dataset *dataset,
+                                       int64_t index,
+                                       void *const *fields) CALX_MUST_USE;
+
+/**
+ * Samples are rows: row i of each host tensor. The tensors are copied.
+ * @shape  each (N, …), the same N
+ * @errors INVALID_ARGUMENT no tensor or more than CALX_MAX_FIELDS, not on the
+ *         host, rank 0, numbers of rows differ; a poisoned tensor's own
+ * @source torch.utils.data.TensorDataset
+ */
+CALX_API calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors,
+                                            size_t count);
+
+/** Of calx_dataset_idx(). Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_idx_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t classes; /* labels must be below it; 0 = 10 */
+  /* in units of 255; both 0: MNIST's 0.1307 and 0.3081 */
+  CALX_NAMED float mean;
+  CALX_NAMED float std;
+} calx_idx_options;
+
+/**
+ * MNIST-style IDX files, plain or gzip (told by their content, and ".gz" is
+ * tried when the path is absent): images u8 (N, H, W) become f32 (1, H, W) as
+ * (x/255 - mean)/std, labels u8 (N) become i64 (). Both are read whole, here.
+ * @errors NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS wrong magic,
+ *         truncated or too long, bad gzip data, counts differ, label out of
+ *         range: with the file and the byte  INVALID_ARGUMENT bad options,
+ *         or no regular file
+ * @source Y. LeCun, the MNIST database: IDX file format
+ */
+CALX_API calx_dataset *calx_dataset_idx_with(const char *images,
+                                             const char *labels,
+                                             const calx_idx_options *options);
+
+/**
+ * Digits drawn for the purpose: outlines of the ten glyphs with random shift,
+ * rotation, scale, stroke width and noise. f32 (1, 28, 28), normalised as
+ * MNIST is, and an i64 label. Sample i of a seed is always the same, on every
+ * machine.
+ * @param size  number of samples; a larger one begins with the same ones
+ * @param seed  another seed gives other samples
+ * @errors INVALID_ARGUMENT a negative size
+ */
+CALX_API calx_dataset *calx_dataset_digits(int64_t size, uint64_t seed);
+
+/** Of calx_dataset_fake(). Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_fake_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims image_size;  /* of "data"; none: 3, 224, 224 */
+  CALX_NAMED int64_t num_classes;   /* labels are below it; 0 = 10 */
+  CALX_NAMED int64_t random_offset; /* sample i is sample i + offset of 0 */
+  CALX_NAMED calx_dtype dtype;      /* of "data"; default f32 */
+  /* integers of "data" are below it; 0 = 128, 2 for bool */
+  CALX_NAMED int64_t high;
+} calx_fake_options;
+
+/**
+ * Samples drawn at random, always the same for the same number: "data" of any
+ * shape, normal numbers or uniform integers, and an i64 label. The numbers are
+ * not torchvision's.
+ * @param size  number of samples
+ * @errors INVALID_ARGUMENT a negative size or number of classes, a `high` that
+ *         the dtype has not, a shape that is too large
+ * @source torchvision.datasets.FakeData
+ */
+CALX_API calx_dataset *calx_dataset_fake_with(int64_t size,
+                                              const calx_fake_options *options);
+
+/**
+ * The MNIST digits of a folder, as a training and a test set: train-*-ubyte and
+ * t10k-*-ubyte, plain or .gz. Where train-* is absent, the first 8,000 samples
+ * of t10k train and the others test. A NULL folder: drawn digits, 8,000 and
+ * 2,000 of them. The caller frees both.
+ * @errors as calx_dataset_idx; both are NULL then
+ */
+CALX_API calx_status *calx_dataset_mnist(const char *folder,
+                                         calx_dataset **out_train,
+                                         calx_dataset **out_test) CALX_MUST_USE;
+
+// ---- datasets of other datasets ---------------------------------------------
+
+/**
+ * Samples [begin, end) of another dataset, which must outlive it.
+ * @errors OUT_OF_RANGE not 0 <= begin <= end <= size; those of the dataset
+ * @source torch.utils.data.Subset
+ */
+CALX_API calx_dataset *calx_dataset_range(calx_dataset *dataset, int64_t begin,
+                                          int64_t end);
 
 /**
  * The samples of another dataset that a list names, in the list's order. A
@@ -23,10 +175,84 @@ CALX_API calx_dataset *calx_dataset_subset(calx_dataset *dataset,
                                            const int64_t *indices,
                                            int64_t count);
 
+/**
+ * The samples of several datasets, one after the other. The datasets must
+ * outlive it; fields are called as those of the first.
+ * @param datasets  copied; one may be there twice
+ * @errors INVALID_ARGUMENT no dataset, fields that differ in number, dtype or
+ *         shape; those of the datasets
+ * @source torch.utils.data.ConcatDataset
+ */
+CALX_API calx_dataset *calx_dataset_concat(calx_dataset *const *datasets,
+                                           size_t count);
+
+/** Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_random_split_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED uint64_t seed; /* its low 32 bits count, as PyTorch's do */
+} calx_random_split_options;
+
+/**
+ * A dataset in parts that have no sample in common. With the same lengths and
+ * seed the parts are those of PyTorch, where the generator is
+ * torch.Generator().manual_seed(seed). The dataset must outlive the parts.
+ * @param lengths  numbers of samples, whose sum is the dataset's size; or
+ *        fractions, whose sum is 1: they are rounded down, and what is left is
+ *        spread over the first parts
+ * @param out_parts  `n` datasets, which the caller frees; all NULL on failure
+ * @errors INVALID_ARGUMENT no lengths, a negative one or one that is NaN, a
+ *         sum that is neither the size nor 1; those of the dataset
+ * @source torch.utils.data.random_split
+ */
+CALX_API calx_status *calx_random_split_with(
+    calx_dataset *dataset, const double *lengths, size_t n,
+    const calx_random_split_options *options,
+    calx_dataset **out_parts) CALX_MUST_USE;
+
 #ifdef __cplusplus
 }
-#elif !defined(CALX_NO_SITES)
-#define calx_dataset_subset(dataset, indices, count) \
-  (CALX_DATA_SITE_ calx_dataset_subset(dataset, indices, count))
+#else
+#ifdef CALX_NO_SITES
+#define CALX_DATA_SITE_
+#else
+#define CALX_DATA_SITE_ calx_at_(CALX_HERE),
+#define calx_dataset_new(size, ...) \
+  (CALX_DATA_SITE_ calx_dataset_new(size, __VA_ARGS__))
+#define calx_dataset_get(dataset, index, ...) \
+  (CALX_DATA_SITE_ calx_dataset_get(dataset, index, __VA_ARGS__))
+#define calx_dataset_tensors(...) \
+  (CALX_DATA_SITE_ calx_dataset_tensors(__VA_ARGS__))
+#define calx_dataset_range(dataset, begin, end) \
+  (CALX_DATA_SITE_ calx_dataset_range(dataset, begin, end))
+#define calx_dataset_digits(size, seed) \
+  (CALX_DATA_SITE_ calx_dataset_digits(size, seed))
+#define calx_dataset_mnist(folder, out_train, out_test) \
+  (CALX_DATA_SITE_ calx_dataset_mnist(folder, out_train, out_test))
+#define calx_dataset_subset(dataset, ...) \
+  (CALX_DATA_SITE_ calx_dataset_subset(dataset, __VA_ARGS__))
+#define calx_dataset_concat(...) \
+  (CALX_DATA_SITE_ calx_dataset_concat(__VA_ARGS__))
+#endif
+#define CALX_DATASET_FAKE_(count, ...)     \
+  (CALX_DATA_SITE_ calx_dataset_fake_with( \
+      count, &(calx_fake_options){ __VA_ARGS__ }))
+#define calx_dataset_fake(...) \
+  CALX_DATASET_FAKE_(__VA_ARGS__, .size = sizeof(calx_fake_options))
+#define CALX_RANDOM_SPLIT_(dataset, lengths, n, out_parts, ...)         \
+  (CALX_DATA_SITE_ calx_random_split_with(                              \
+      dataset, lengths, n, &(calx_random_split_options){ __VA_ARGS__ }, \
+      out_parts))
+#define calx_random_split(dataset, lengths, n, ...)    \
+  CALX_RANDOM_SPLIT_(dataset, lengths, n, __VA_ARGS__, \
+                     .size = sizeof(calx_random_split_options))
+#define CALX_DATASET_IDX_(images, ...) \
+  (CALX_DATA_SITE_ calx_dataset_idx_with(images, CALX_IDX_REST_(__VA_ARGS__)))
+#define CALX_IDX_REST_(labels, ...) \
+  labels, &(calx_idx_options)       \
+  {                                 \
+    __VA_ARGS__                     \
+  }
+#define calx_dataset_idx(images, ...) \
+  CALX_DATASET_IDX_(images, __VA_ARGS__, .size = sizeof(calx_idx_options))
 #endif
 #endif

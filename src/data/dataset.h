@@ -19,4 +19,9 @@ struct calx_dataset {
 // A dataset that only carries an error, which it takes.
 calx_dataset *cx_data_failed(calx_status *error);
 
+// Whether there are datasets, all without an error, whose samples look alike.
+calx_status *cx_data_same_fields(const char *whose,
+                                 calx_dataset *const *datasets,
+                                 size_t count) CALX_MUST_USE;
+
 #endif
