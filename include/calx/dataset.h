@@ -107,6 +107,35 @@ CALX_API calx_dataset *calx_dataset_idx_with(const char *images,
                                              const char *labels,
                                              const calx_idx_options *options);
 
+/** Of calx_dataset_csv(). Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_csv_options {
+  CALX_NAMED size_t size;
+  /* of "data", by their titles or numbers ("0" is the first); NULL: all but the
+   * target */
+  CALX_NAMED const char *const *columns;
+  CALX_NAMED size_t n_columns;
+  CALX_NAMED const char *target;      /* the column of "target"; NULL: none */
+  CALX_NAMED calx_dtype dtype;        /* of "data"; default f32 */
+  CALX_NAMED calx_dtype target_dtype; /* default: as dtype */
+  CALX_NAMED char delimiter;          /* 0 = ',' */
+  CALX_NAMED bool no_header;          /* the first line is a sample */
+  /* in the place of a missing value: a number, NAN, CALX_ZERO; 0: an error */
+  CALX_NAMED double missing;
+} calx_csv_options;
+
+/**
+ * Rows of numbers of a CSV file (RFC 4180), which is read whole here: "data"
+ * (columns), and "target" () where there is one. A value is missing where its
+ * cell is empty, or NA, N/A, NaN, null or None.
+ * @errors NOT_FOUND the file or a column  PERMISSION_DENIED the file  DATA_LOSS
+ *         rows of different lengths, an open quote, a missing value, no number
+ *         or one that the dtype has not: with line and column
+ *         INVALID_ARGUMENT bad options, a title that two columns have, no
+ *         regular file or one above 4 GiB
+ */
+CALX_API calx_dataset *calx_dataset_csv_with(const char *path,
+                                             const calx_csv_options *options);
+
 /**
  * Digits drawn for the purpose: outlines of the ten glyphs with random shift,
  * rotation, scale, stroke width and noise. f32 (1, 28, 28), normalised as
@@ -233,6 +262,11 @@ CALX_API calx_status *calx_random_split_with(
 #define calx_dataset_concat(...) \
   (CALX_DATA_SITE_ calx_dataset_concat(__VA_ARGS__))
 #endif
+#define CALX_DATASET_CSV_(path, ...)           \
+  (CALX_DATA_SITE_ calx_dataset_csv_with(path, \
+                                         &(calx_csv_options){ __VA_ARGS__ }))
+#define calx_dataset_csv(...) \
+  CALX_DATASET_CSV_(__VA_ARGS__, .size = sizeof(calx_csv_options))
 #define CALX_DATASET_FAKE_(count, ...)     \
   (CALX_DATA_SITE_ calx_dataset_fake_with( \
       count, &(calx_fake_options){ __VA_ARGS__ }))
