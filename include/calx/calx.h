@@ -16,6 +16,7 @@
 #include "calx/dtype.h"
 #include "calx/export.h"
 #include "calx/function.h"
+#include "calx/image.h"
 #include "calx/init.h"
 #include "calx/io.h"
 #include "calx/layers.h"
