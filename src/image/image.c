@@ -1,98 +1,9 @@
 // image/image: images as tensors.
 #include "image/image.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/options.h"
 #include "lazy/lazy.h"
-
-// PIL's MAX_IMAGE_PIXELS: a quarter of a GiB of RGB.
-#define MAX_PIXELS ((int64_t)89478485)
-#define MAX_FILE_BYTES ((size_t)512 << 20)
-
-calx_status *cx_image_new(int64_t channels, int64_t height, int64_t width,
-                          bool is_float, cx_image *out_image)
-{
-  *out_image = (cx_image){ channels, height, width, is_float, NULL };
-  size_t bytes;
-  if (!cx_mul_size((size_t)height, (size_t)width, &bytes) ||
-      !cx_mul_size(bytes, (size_t)channels, &bytes) ||
-      !cx_mul_size(bytes, is_float ? sizeof(float) : 1, &bytes)) {
-    return cx_out_of_memory();
-  }
-  out_image->data = cx_alloc(bytes);
-  return out_image->data != NULL ? NULL : cx_out_of_memory();
-}
-
-void cx_image_free(cx_image *image)
-{
-  cx_free(image->data);
-  *image = (cx_image){ 0 };
-}
-
-int64_t cx_image_mode_channels(calx_image_mode mode)
-{
-  return (int64_t)mode;
-}
-
-calx_status *cx_image_check_size(const cx_image_source *source, uint32_t height,
-                                 uint32_t width)
-{
-  if (height == 0 || width == 0) {
-    return cx_error(CALX_DATA_LOSS, "'%s': an image of %u x %u pixels",
-                    source->name, height, width);
-  }
-  // Both are below 2^32: the product fits.
-  if ((uint64_t)height * width <= (uint64_t)source->max_pixels) return NULL;
-  return cx_error(CALX_RESOURCE_EXHAUSTED,
-                  "'%s': an image of %u x %u pixels, the most is %lld in all: "
-                  ".max_pixels raises it",
-                  source->name, height, width, (long long)source->max_pixels);
-}
-
-calx_status *cx_image_decode(const cx_image_source *source, cx_image *out_image)
-{
-  static const uint8_t jpeg[] = { 0xff, 0xd8, 0xff };
-  static const uint8_t png[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
-  *out_image = (cx_image){ 0 };
-  size_t size = source->size;
-  calx_status *status;
-  if (size >= sizeof jpeg && memcmp(source->data, jpeg, sizeof jpeg) == 0) {
-    status = cx_image_decode_jpeg(source, out_image);
-  } else if (size >= sizeof png && memcmp(source->data, png, sizeof png) == 0) {
-    status = cx_image_decode_png(source, out_image);
-  } else {
-    status = cx_invalid(
-        "'%s': neither JPEG nor PNG: %zu bytes that begin%s "
-        "with neither's mark",
-        source->name, size, size == 0 ? ", as none," : "");
-  }
-  if (status != NULL) cx_image_free(out_image);
-  return status;
-}
-
-calx_status *cx_image_read(const char *path, calx_image_mode mode,
-                           int64_t max_pixels, cx_image *out_image)
-{
-  *out_image = (cx_image){ 0 };
-  char *data;
-  size_t size;
-  CALX_TRY(cx_file_read_regular(path, MAX_FILE_BYTES, &data, &size));
-  const cx_image_source source = {
-    .name = path,
-    .data = (const uint8_t *)data,
-    .size = size,
-    .mode = mode,
-    .max_pixels = max_pixels == 0 ? MAX_PIXELS : max_pixels,
-  };
-  calx_status *status = cx_image_decode(&source, out_image);
-  cx_free(data);
-  return status;
-}
-
-// ---- as tensors -------------------------------------------------------------
 
 static calx_status *take_options(const char *call,
                                  const calx_read_image_options *given,
@@ -109,7 +20,7 @@ static calx_status *take_options(const char *call,
     return cx_invalid("%s: a limit of %lld pixels", call,
                       (long long)out->max_pixels);
   }
-  if (out->max_pixels == 0) out->max_pixels = MAX_PIXELS;
+  if (out->max_pixels == 0) out->max_pixels = CX_IMAGE_MAX_PIXELS;
   return NULL;
 }
 

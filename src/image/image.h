@@ -32,6 +32,9 @@ calx_status *cx_image_new(int64_t channels, int64_t height, int64_t width,
                           bool is_float, cx_image *out_image) CALX_MUST_USE;
 void cx_image_free(cx_image *image);
 
+// PIL's MAX_IMAGE_PIXELS: a quarter of a GiB of RGB.
+#define CX_IMAGE_MAX_PIXELS ((int64_t)89478485)
+
 typedef struct cx_image_source {
   const char *name;  // for messages
   const uint8_t *data;
