@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # reaches.sh TARGET IMPOSSIBLE PROGRAM [OPTION...]: the example reaches the one
-# target, and with the other one ends with 21 and no other way.
+# target, and with the other one ends with 21 and no other way. In an option @ is
+# the shared folder and a slash.
 set -u
 cd "$TMPDIR" || exit 1
 target=$1 impossible=$2
 shift 2
+set -- "${@/#@/${CALX_SHARED:-}/}"
 "$@" --target "$target" >run.txt 2>&1
 code=$?
 tail -n 4 run.txt

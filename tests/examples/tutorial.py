@@ -25,7 +25,15 @@ def batch(name, options):
     return {
         "autoencoder": lambda: [torch.randn(64, 32)],
         "gan": lambda: [torch.randn(256, 2)],
+        "vae": lambda: [digits(128), torch.randint(10, (128,))],
     }[name]()
+
+
+def digits(count):
+    """Images of random blots, normalised as MNIST's."""
+    coarse = torch.rand(count, 1, 7, 7).gt(0.7).float()
+    images = torch.nn.functional.interpolate(coarse, scale_factor=4, mode="bilinear")
+    return (images - 0.1307) / 0.3081
 
 
 class Loader:
