@@ -26,6 +26,8 @@ def batch(name, options):
         "autoencoder": lambda: [torch.randn(64, 32)],
         "gan": lambda: [torch.randn(256, 2)],
         "vae": lambda: [digits(128), torch.randint(10, (128,))],
+        "lstm": lambda: [torch.randint(97, 123, (32, 64)),
+                         torch.randint(97, 123, (32, 64))],
     }[name]()
 
 
