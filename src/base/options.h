@@ -17,7 +17,9 @@ calx_status *cx_options_take(const char *what, const void *given, void *out,
                              size_t bytes) CALX_MUST_USE;
 
 // "linear: its options are of a newer version", where the struct that the
-// caller was compiled with is larger than the one that is known; else NULL.
+// caller was compiled with is larger than the one that is known; else NULL. For
+// a struct that has had all its fields from the first release on: one that grew
+// is taken by cx_options_take().
 calx_status *cx_options_check(const char *what, size_t size,
                               size_t known) CALX_MUST_USE;
 

@@ -136,6 +136,14 @@ bool cx_ops_options_fit(const char *op, size_t size, size_t known,
   return status == NULL;
 }
 
+bool cx_ops_options_take(const char *op, const void *given, void *taken,
+                         size_t bytes, calx_tensor **out)
+{
+  calx_status *status = cx_options_take(op, given, taken, bytes);
+  if (status != NULL) *out = cx_lazy_tensor_poison(status);
+  return status == NULL;
+}
+
 bool cx_ops_in_range(cx_text *why, const char *name, int64_t n, int64_t least,
                      int64_t most)
 {

@@ -11,14 +11,16 @@
   __attribute__((cleanup(cx_lazy_composite_end), unused)) \
   const char *composite_before = cx_lazy_composite_begin(name)
 
-// Checks the options o of function calx_NAME: those of NULL are all 0. `out` is
-// the calx_tensor * that the function returns where they do not fit.
-#define CX_OPS_TAKE_OPTIONS(name, o, out)                \
-  static const calx_##name##_options name##_defaults = { \
-    .size = sizeof name##_defaults                       \
-  };                                                     \
-  if ((o) == NULL) (o) = &name##_defaults;               \
-  if (!cx_ops_options_fit(#name, (o)->size, sizeof *(o), &(out))) return out
+// Copies the options o of function calx_NAME, all 0 where o is NULL, and makes
+// o the copy. `out` is the calx_tensor * that the function returns where they
+// do not fit.
+#define CX_OPS_TAKE_OPTIONS(name, o, out)                                  \
+  calx_##name##_options name##_taken;                                      \
+  if (!cx_ops_options_take(#name, (o), &name##_taken, sizeof name##_taken, \
+                           &(out))) {                                      \
+    return out;                                                            \
+  }                                                                        \
+  (o) = &name##_taken
 
 // A number of the options as an operand, which no key contains. 0 stands for
 // the default, CALX_ZERO for 0.

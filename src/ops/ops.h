@@ -59,6 +59,9 @@ CX_COLD calx_tensor *cx_ops_no_dim(const char *op, const char *which,
 // public function returns *out.
 bool cx_ops_options_fit(const char *op, size_t size, size_t known,
                         calx_tensor **out);
+// Copies them as cx_options_take() does.
+bool cx_ops_options_take(const char *op, const void *given, void *taken,
+                         size_t bytes, calx_tensor **out);
 
 // A literal of an op's own as an operand. It is part of the program and, like a
 // user's number, does not decide the result's type.

@@ -68,7 +68,8 @@ static void test_torch(void **state)
   }
   calx_module_free(m);
   // To the end: Python fails if the pipe is closed before its last newline.
-  while (fgetc(f) != EOF) {}
+  while (fgetc(f) != EOF) {
+  }
   assert_int_equal(pclose(f), 0);
   assert_int_equal(wrong, 0);
 }

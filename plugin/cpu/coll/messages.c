@@ -65,8 +65,8 @@ static void put_difference(cx_text *out, const cpu_coll_report *r)
 {
   const int lower = r->devices[0] < r->devices[1] ? 0 : 1;
   const uint64_t *x = r->headers[lower], *y = r->headers[1 - lower];
-  cx_text_format(out, "collective %u of the program: ",
-                 (unsigned)x[CPU_COLL_FIELD_INDEX]);
+  cx_text_format(
+      out, "collective %u of the program: ", (unsigned)x[CPU_COLL_FIELD_INDEX]);
   put_header(out, r, lower);
   cx_text_append(out, ", ");
   put_header(out, r, 1 - lower);
