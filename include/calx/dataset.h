@@ -107,6 +107,26 @@ CALX_API calx_dataset *calx_dataset_idx_with(const char *images,
                                              const char *labels,
                                              const calx_idx_options *options);
 
+/**
+ * Samples are rows: row i of the array of each .npy file. The elements stay in
+ * the files' maps until a sample is asked for: replace such a file, do not
+ * change it in place.
+ * @param paths  of each field's file
+ * @errors NOT_FOUND, PERMISSION_DENIED, DATA_LOSS, UNIMPLEMENTED as calx_load()
+ *         with CALX_FORMAT_NPY  INVALID_ARGUMENT no path or more than
+ *         CALX_MAX_FIELDS; as calx_dataset_tensors()
+ * @source numpy.load with mmap_mode
+ */
+CALX_API calx_dataset *calx_dataset_npy(const char *const *paths, size_t count);
+/**
+ * The same of arrays of one .npz file, which are unpacked here.
+ * @param keys  of each field's array, "x_train"
+ * @errors NOT_FOUND no such array, or no file; as calx_dataset_npy()
+ * @source numpy.load
+ */
+CALX_API calx_dataset *calx_dataset_npz(const char *path,
+                                        const char *const *keys, size_t count);
+
 /** Of calx_dataset_csv(). Zero means default in every field. */
 typedef struct CALX_OPTIONS calx_csv_options {
   CALX_NAMED size_t size;
@@ -259,6 +279,9 @@ CALX_API calx_status *calx_random_split_with(
   (CALX_DATA_SITE_ calx_dataset_mnist(folder, out_train, out_test))
 #define calx_dataset_subset(dataset, ...) \
   (CALX_DATA_SITE_ calx_dataset_subset(dataset, __VA_ARGS__))
+#define calx_dataset_npy(...) (CALX_DATA_SITE_ calx_dataset_npy(__VA_ARGS__))
+#define calx_dataset_npz(path, ...) \
+  (CALX_DATA_SITE_ calx_dataset_npz(path, __VA_ARGS__))
 #define calx_dataset_concat(...) \
   (CALX_DATA_SITE_ calx_dataset_concat(__VA_ARGS__))
 #endif

@@ -6,10 +6,10 @@
  * keys are paths ("conv1.weight"). Device tensors in it are the model's own,
  * so it costs no memory and shows later values too.
  *
- * Files are safetensors or PyTorch's zip format (.pt); both are read without
- * running anything, whatever they contain. A save writes one tensor after the
- * other and replaces the file as a whole: it is the old one or the new one, at
- * every moment. No save waits for other ranks.
+ * Files are safetensors, PyTorch's zip format (.pt) or numpy's (.npy, .npz);
+ * all are read without running anything, whatever they contain. A save writes
+ * one tensor after the other and replaces the file as a whole: it is the old
+ * one or the new one, at every moment. No save waits for other ranks.
  *
  * @threads thread-compatible
  */
@@ -211,7 +211,9 @@ CALX_API calx_status *calx_lr_scheduler_load_state_dict(
 typedef enum calx_format {
   CALX_FORMAT_DEFAULT,     /* save: by the name; load: by the content */
   CALX_FORMAT_SAFETENSORS, /* *.safetensors: one dict of tensors */
-  CALX_FORMAT_PT           /* everything else: PyTorch's zip format */
+  CALX_FORMAT_PT,          /* everything else: PyTorch's zip format */
+  CALX_FORMAT_NPY,         /* *.npy: one tensor, as numpy.save writes it */
+  CALX_FORMAT_NPZ          /* *.npz: one dict of tensors, as numpy.savez does */
 } calx_format;
 
 /** Zero means default in every field. */
@@ -233,7 +235,7 @@ typedef struct CALX_OPTIONS calx_save_options {
  *          NOT_FOUND, PERMISSION_DENIED the folder, or the file is there and
  *          read-only (for root too)  RESOURCE_EXHAUSTED the disk
  *          is full; those of an execution
- * @source  torch_xla xm.save and xser.save, torch.save
+ * @source  torch_xla xm.save and xser.save, torch.save, numpy.save, numpy.savez
  */
 CALX_API calx_status *calx_save_with(const calx_value *value, const char *path,
                                      const calx_save_options *options)
@@ -249,12 +251,13 @@ typedef struct CALX_OPTIONS calx_load_options {
 /**
  * Reads a file into a value with tensors on the host, which the caller frees.
  * Tensors lie in the file's map, but for packed ones of .pt: replace a file, as
- * calx_save() does, do not change it in place. Nothing in a file is run.
+ * calx_save() does, do not change it in place. Nothing in a file is run. A .npy
+ * is a tensor, a .npz a dict; big-endian and column-major arrays are turned.
  * @param path  of any size; what it claims is checked against what it has,
  *              before anything is unpacked. Expanded tensors may come to 1 GiB
  * @errors  NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS it is damaged:
  * where UNIMPLEMENTED what calx does not read, by name
- * @source  torch.load with weights_only, torch_xla xser.load
+ * @source  torch.load with weights_only, torch_xla xser.load, numpy.load
  */
 CALX_API calx_status *calx_load_with(const char *path,
                                      const calx_load_options *options,

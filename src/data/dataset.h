@@ -19,6 +19,11 @@ struct calx_dataset {
 // A dataset that only carries an error, which it takes.
 calx_dataset *cx_data_failed(calx_status *error);
 
+// calx_dataset_tensors(). Not copied: the tensors are retained, and their
+// elements must stay as they are.
+calx_dataset *cx_data_of_tensors(calx_tensor *const *tensors, size_t count,
+                                 bool copied);
+
 // Whether there are datasets, all without an error, whose samples look alike.
 calx_status *cx_data_same_fields(const char *whose,
                                  calx_dataset *const *datasets,

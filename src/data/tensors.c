@@ -1,7 +1,8 @@
 // data/tensors: a dataset whose samples are the rows of host tensors.
 //
-// The elements are copied into one block, so the tensors may be freed at once
-// and worker threads use no tensor.
+// The elements are copied into one block, so the tensors may be freed at once.
+// Those that a file's map holds stay there, and their tensors are kept. Worker
+// threads use no tensor.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,13 +12,17 @@
 typedef struct rows {
   size_t n_fields;
   size_t row_bytes[CALX_MAX_FIELDS];
-  char *data[CALX_MAX_FIELDS];  // (N, …) each
+  const char *data[CALX_MAX_FIELDS];   // (N, …) each
+  calx_tensor *kept[CALX_MAX_FIELDS];  // whose memory that is; NULL: its own
 } rows;
 
 static void free_rows(void *user)
 {
   rows *r = user;
-  for (size_t k = 0; k < r->n_fields; k++) cx_free(r->data[k]);
+  for (size_t k = 0; k < r->n_fields; k++) {
+    if (r->kept[k] == NULL) cx_free((void *)r->data[k]);
+    calx_release(r->kept[k]);
+  }
   cx_free(r);
 }
 
@@ -60,8 +65,8 @@ static calx_status *check_tensor(size_t k, const calx_tensor *tensor, int64_t n)
 }
 
 // The field that tensor k describes, and a copy of its elements.
-static calx_status *take_tensor(rows *r, size_t k, const calx_tensor *tensor,
-                                int64_t n, calx_field *out_field)
+static calx_status *take_tensor(rows *r, size_t k, calx_tensor *tensor,
+                                int64_t n, bool copied, calx_field *out_field)
 {
   CALX_TRY(check_tensor(k, tensor, n));
   calx_dims shape = calx_tensor_shape(tensor);
@@ -75,14 +80,20 @@ static calx_status *take_tensor(rows *r, size_t k, const calx_tensor *tensor,
       !cx_mul_size(r->row_bytes[k], (size_t)n, &bytes)) {
     return cx_invalid("tensor dataset: tensor %zu has too many bytes", k);
   }
-  r->data[k] = cx_alloc(bytes);
-  if (r->data[k] == NULL) return cx_out_of_memory();
   r->n_fields = k + 1;
-  if (bytes != 0) memcpy(r->data[k], calx_host_data(tensor), bytes);
-  return NULL;
+  r->data[k] = calx_host_data(tensor);
+  if (!copied) {
+    r->kept[k] = calx_retain(tensor);
+    return NULL;
+  }
+  char *copy = cx_alloc(bytes);
+  if (copy != NULL && bytes != 0) memcpy(copy, r->data[k], bytes);
+  r->data[k] = copy;
+  return copy != NULL ? NULL : cx_out_of_memory();
 }
 
-calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors, size_t count)
+calx_dataset *cx_data_of_tensors(calx_tensor *const *tensors, size_t count,
+                                 bool copied)
 {
   if (tensors == NULL || count == 0 || count > CALX_MAX_FIELDS) {
     return cx_data_failed(
@@ -95,11 +106,16 @@ calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors, size_t count)
   int64_t n = tensors[0] != NULL ? calx_tensor_dim(tensors[0], 0) : 0;
   calx_status *status = NULL;
   for (size_t k = 0; k < count && status == NULL; k++) {
-    status = take_tensor(r, k, tensors[k], n, &fields[k]);
+    status = take_tensor(r, k, tensors[k], n, copied, &fields[k]);
   }
   if (status != NULL) {
     free_rows(r);
     return cx_data_failed(status);
   }
   return calx_dataset_new(n, fields, count, get, r, free_rows);
+}
+
+calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors, size_t count)
+{
+  return cx_data_of_tensors(tensors, count, true);
 }

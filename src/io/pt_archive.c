@@ -106,9 +106,15 @@ static int by_name(const void *left, const void *right)
   return fold(*x) - fold(*y);
 }
 
+static int by_exact_name(const void *left, const void *right)
+{
+  return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
 // Refuses two entries of one name: PyTorch reads the last of them, other
 // readers the first.
-static calx_status *check_names(const cx_io_pt_archive *a)
+static calx_status *check_names(const cx_io_pt_archive *a,
+                                int (*compare)(const void *, const void *))
 {
   size_t n = (size_t)a->n_entries;
   const char **names = cx_calloc(n + 1, sizeof *names);
@@ -117,10 +123,10 @@ static calx_status *check_names(const cx_io_pt_archive *a)
     names[i] = zip_get_name(a->zip, i, 0);
     if (names[i] == NULL) names[i] = "";
   }
-  qsort(names, n, sizeof *names, by_name);
+  qsort(names, n, sizeof *names, compare);
   calx_status *status = NULL;
   for (size_t i = 1; i < n && status == NULL; i++) {
-    if (by_name(&names[i - 1], &names[i]) != 0) continue;
+    if (compare(&names[i - 1], &names[i]) != 0) continue;
     status = cx_error(CALX_DATA_LOSS,
                       "'%s': it has two entries called '%.100s', and which one "
                       "is meant cannot be told",
@@ -241,23 +247,32 @@ static calx_status *check_byte_order(const cx_io_pt_archive *a)
                   a->name);
 }
 
-static calx_status *check_all(cx_io_pt_archive *a)
+static calx_status *find_offsets(cx_io_pt_archive *a)
 {
-  CALX_TRY(check_entries(a));
-  CALX_TRY(check_names(a));
-  CALX_TRY(find_prefix(a));
-  CALX_TRY(check_byte_order(a));
-  a->offsets = cx_calloc((size_t)a->n_entries, sizeof *a->offsets);
+  a->offsets = cx_calloc((size_t)a->n_entries + 1, sizeof *a->offsets);
   if (a->offsets == NULL) return cx_out_of_memory();
   cx_io_zip_offsets(a->map->data, a->map->size, a->n_entries, a->offsets);
   return NULL;
+}
+
+calx_status *cx_io_pt_archive_open_any(cx_io_map *map, cx_io_pt_archive *a)
+{
+  *a = (cx_io_pt_archive){ .name = map->name, .map = map };
+  CALX_TRY(open_zip(a));
+  CALX_TRY(check_entries(a));
+  CALX_TRY(check_names(a, by_exact_name));
+  return find_offsets(a);
 }
 
 calx_status *cx_io_pt_archive_open(cx_io_map *map, cx_io_pt_archive *a)
 {
   *a = (cx_io_pt_archive){ .name = map->name, .map = map };
   CALX_TRY(open_zip(a));
-  return check_all(a);
+  CALX_TRY(check_entries(a));
+  CALX_TRY(check_names(a, by_name));
+  CALX_TRY(find_prefix(a));
+  CALX_TRY(check_byte_order(a));
+  return find_offsets(a);
 }
 
 void cx_io_pt_archive_close(cx_io_pt_archive *a)

@@ -25,6 +25,10 @@ typedef struct cx_io_pt_archive {
 // The caller closes the archive on failure too.
 calx_status *cx_io_pt_archive_open(cx_io_map *map,
                                    cx_io_pt_archive *out) CALX_MUST_USE;
+// The same of any zip archive: its entries need be in no folder, and names that
+// differ in case alone are two.
+calx_status *cx_io_pt_archive_open_any(cx_io_map *map,
+                                       cx_io_pt_archive *out) CALX_MUST_USE;
 void cx_io_pt_archive_close(cx_io_pt_archive *a);
 // The number of the entry PREFIX/name; -1: there is none.
 int64_t cx_io_pt_archive_find(const cx_io_pt_archive *a, const char *name,

@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
+#include "io/npy.h"
 #include "io/pt.h"
 #include "io/rank.h"
 #include "io/safetensors.h"
@@ -17,10 +18,30 @@ static calx_status *check_path(const char *call, const char *path)
 
 static calx_format format_of(const char *path)
 {
+  static const struct {
+    const char *end;
+    calx_format format;
+  } ends[] = { { ".safetensors", CALX_FORMAT_SAFETENSORS },
+               { ".npy", CALX_FORMAT_NPY },
+               { ".npz", CALX_FORMAT_NPZ } };
   const char *end = strrchr(path, '.');
-  return end != NULL && strcmp(end, ".safetensors") == 0
-             ? CALX_FORMAT_SAFETENSORS
-             : CALX_FORMAT_PT;
+  for (size_t i = 0; end != NULL && i < sizeof ends / sizeof *ends; i++) {
+    if (strcmp(end, ends[i].end) == 0) return ends[i].format;
+  }
+  return CALX_FORMAT_PT;
+}
+
+static calx_status *write_value(cx_writer *w, const calx_value *value,
+                                const char *path, calx_format format,
+                                const calx_value *metadata)
+{
+  switch (format) {
+    case CALX_FORMAT_SAFETENSORS:
+      return cx_io_safetensors_write(w, value, metadata);
+    case CALX_FORMAT_NPY: return cx_io_npy_write(w, value);
+    case CALX_FORMAT_NPZ: return cx_io_npz_write(w, value);
+    default: return cx_io_pt_write(w, path, value);
+  }
 }
 
 static calx_status *save(const calx_value *value, const char *path,
@@ -30,9 +51,7 @@ static calx_status *save(const calx_value *value, const char *path,
   if (format == CALX_FORMAT_DEFAULT) format = format_of(path);
   cx_writer *w;
   CALX_TRY(cx_writer_open(path, &w));
-  calx_status *status = format == CALX_FORMAT_SAFETENSORS
-                            ? cx_io_safetensors_write(w, value, o->metadata)
-                            : cx_io_pt_write(w, path, value);
+  calx_status *status = write_value(w, value, path, format, o->metadata);
   if (status == NULL) return cx_writer_commit(w);
   cx_writer_abandon(w);
   return status;
@@ -73,17 +92,39 @@ static calx_status *refuse_foreign(const cx_io_map *map)
     text[i] = (char)(c >= ' ' && c <= '~' ? c : '.');
   }
   return cx_error(CALX_DATA_LOSS,
-                  "'%s': neither .pt nor safetensors: %zu bytes that begin "
-                  "with%s '%s'; a .pt begins with 'PK', a safetensors file "
-                  "with 8 bytes of its header's size and '{'",
+                  "'%s': neither .pt, safetensors nor numpy's: %zu bytes that "
+                  "begin with%s '%s'; a .pt begins with 'PK', a safetensors "
+                  "file with 8 bytes of its header's size and '{', a .npy with "
+                  "'\\x93NUMPY'",
                   map->name, map->size,
                   map->size != 0 ? hex : " nothing:", text);
+}
+
+static calx_status *no_metadata(const calx_load_options *o)
+{
+  if (o->out_metadata == NULL) return NULL;
+  *o->out_metadata = calx_value_container(CALX_KIND_DICT);
+  return *o->out_metadata != NULL ? NULL : cx_out_of_memory();
+}
+
+static calx_status *read_numpy(cx_io_map *map, const calx_load_options *o,
+                               calx_status *read(cx_io_map *, calx_value **),
+                               calx_value **out_value)
+{
+  CALX_TRY(no_metadata(o));
+  return read(map, out_value);
 }
 
 static calx_status *read_map(cx_io_map *map, const calx_load_options *o,
                              calx_value **out_value)
 {
-  bool zip = cx_io_is_zip(map);
+  bool zip = cx_io_is_zip(map), given = o->format != CALX_FORMAT_DEFAULT;
+  if (o->format == CALX_FORMAT_NPZ || (!given && zip && cx_io_is_npz(map))) {
+    return read_numpy(map, o, cx_io_npz_read, out_value);
+  }
+  if (o->format == CALX_FORMAT_NPY || (!given && cx_io_is_npy(map))) {
+    return read_numpy(map, o, cx_io_npy_read, out_value);
+  }
   if (o->format == CALX_FORMAT_DEFAULT && !zip && !cx_io_is_old_pt(map) &&
       is_foreign(map)) {
     return refuse_foreign(map);
@@ -92,10 +133,7 @@ static calx_status *read_map(cx_io_map *map, const calx_load_options *o,
       (o->format == CALX_FORMAT_DEFAULT && !zip && !cx_io_is_old_pt(map))) {
     return cx_io_safetensors_read(map, out_value, o->out_metadata);
   }
-  if (o->out_metadata != NULL) {
-    *o->out_metadata = calx_value_container(CALX_KIND_DICT);
-    if (*o->out_metadata == NULL) return cx_out_of_memory();
-  }
+  CALX_TRY(no_metadata(o));
   if (zip) return cx_io_pt_read(map, out_value);
   return cx_error(
       CALX_UNIMPLEMENTED,

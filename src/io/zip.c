@@ -89,7 +89,8 @@ calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
                            size_t size)
 {
   cx_text full = { 0 }, header = { 0 };
-  cx_text_format(&full, "%s/%s", zip->prefix, name);
+  if (zip->prefix != NULL) cx_text_format(&full, "%s/", zip->prefix);
+  cx_text_append(&full, name);
   zip_entry e = { .name = cx_text_str(&full),
                   .offset = cx_writer_size(zip->w),
                   .size = size,

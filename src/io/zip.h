@@ -17,13 +17,13 @@
 
 typedef struct cx_io_zip {
   cx_writer *w;        // borrowed
-  const char *prefix;  // folder of all entries; borrowed
+  const char *prefix;  // folder of all entries, borrowed; NULL: none
   cx_text central;     // the directory so far
   uint64_t entries;
   uint32_t names, checks;  // checksums over all names, over all checksums
 } cx_io_zip;
 
-// Adds PREFIX/name.
+// Adds PREFIX/name, or name.
 calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
                            size_t size) CALX_MUST_USE;
 // Writes the directory, and frees it, on failure too.

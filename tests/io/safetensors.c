@@ -240,7 +240,7 @@ static void test_foreign(void **state)
     write_file(path, held[i], strlen(held[i]));
     calx_value *read = NULL;
     CHECK_STATUS(CALX_DATA_LOSS, calx_load(path, &read),
-                 "neither .pt nor safetensors: ", told[i]);
+                 "neither .pt, safetensors nor numpy's: ", told[i]);
     assert_null(read);
     assert_int_equal(remove(path), 0);
   }
