@@ -28,6 +28,8 @@ def batch(name, options):
         "vae": lambda: [digits(128), torch.randint(10, (128,))],
         "lstm": lambda: [torch.randint(97, 123, (32, 64)),
                          torch.randint(97, 123, (32, 64))],
+        "regression": lambda: [torch.randn(200, 4) * 30 + 70,
+                               torch.randn(200) * 120 + 400],
     }[name]()
 
 
