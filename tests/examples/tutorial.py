@@ -25,6 +25,7 @@ def batch(name, options):
     return {
         "autoencoder": lambda: [torch.randn(64, 32)],
         "gan": lambda: [torch.randn(256, 2)],
+        "transfer": lambda: [digits(64), torch.randint(10, (64,))],
         "vae": lambda: [digits(128), torch.randint(10, (128,))],
         "lstm": lambda: [torch.randint(97, 123, (32, 64)),
                          torch.randint(97, 123, (32, 64))],
@@ -74,6 +75,7 @@ def run_python(page, name, options):
 
     names = {"print": record, "epochs": 1}
     loader = names["loader"] = Loader(name, options, names)
+    names["weights"] = None
     for option, value in options.items():
         names[option.replace("-", "_")] = value
     torch.randn = loader.recorded(torch.randn)
