@@ -261,9 +261,16 @@ bool cx_ops_floating(const char *op, calx_tensor **in, uint32_t n,
                      calx_tensor **out)
 {
   if (cx_ops_unfit(op, in, n, out)) return false;
+  calx_dtype to = CALX_DTYPE_DEFAULT;
+  for (uint32_t i = 0; i < n && to == CALX_DTYPE_DEFAULT; i++) {
+    calx_dtype dtype = cx_lazy_tensor_shape(in[i])->dtype;
+    bool number = cx_lazy_tensor_is(in[i], CX_LAZY_T_WEAK);
+    if (cx_dtype_is_float(dtype) && !number) to = dtype;
+  }
+  if (to == CALX_DTYPE_DEFAULT) to = CALX_F32;
   for (uint32_t i = 0; i < n; i++) {
     if (!cx_dtype_is_float(cx_lazy_tensor_shape(in[i])->dtype)) {
-      in[i] = calx_to_dtype(in[i], CALX_F32);
+      in[i] = calx_to_dtype(in[i], to);
     }
   }
   return true;

@@ -30,8 +30,13 @@ static inline calx_tensor *cx_ops_given(double option, double or_else)
 }
 
 // Whether the operands can be used, and all are made floating: integers become
-// f32. False: *out is what the function returns.
+// what the first floating operand is, else f32. False: *out is what the
+// function returns.
 bool cx_ops_floating(const char *op, calx_tensor **in, uint32_t n,
                      calx_tensor **out);
+
+// What becomes of the losses of the single elements, by the option.
+calx_tensor *cx_ops_reduce_losses(const char *op, calx_tensor *losses,
+                                  calx_reduction reduction);
 
 #endif

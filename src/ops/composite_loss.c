@@ -17,8 +17,8 @@ static calx_tensor *rest_of(calx_tensor *x)
   return cx_ops_minus(number(1), x);
 }
 
-static calx_tensor *reduce(const char *op, calx_tensor *losses,
-                           calx_reduction reduction)
+calx_tensor *cx_ops_reduce_losses(const char *op, calx_tensor *losses,
+                                  calx_reduction reduction)
 {
   switch (reduction) {
     case CALX_REDUCTION_DEFAULT:
@@ -74,14 +74,15 @@ calx_tensor *calx_mse_loss_with(calx_tensor *x, calx_tensor *target,
 {
   BEGIN_AS(mse_loss, loss);
   calx_tensor *losses = calx_square(cx_ops_minus(x, target));
-  return reduce("mse_loss", losses, o->reduction);
+  return cx_ops_reduce_losses("mse_loss", losses, o->reduction);
 }
 
 calx_tensor *calx_l1_loss_with(calx_tensor *x, calx_tensor *target,
                                const calx_loss_options *o)
 {
   BEGIN_AS(l1_loss, loss);
-  return reduce("l1_loss", calx_abs(cx_ops_minus(x, target)), o->reduction);
+  return cx_ops_reduce_losses("l1_loss", calx_abs(cx_ops_minus(x, target)),
+                              o->reduction);
 }
 
 calx_tensor *calx_smooth_l1_loss_with(calx_tensor *x, calx_tensor *target,
@@ -90,12 +91,14 @@ calx_tensor *calx_smooth_l1_loss_with(calx_tensor *x, calx_tensor *target,
   BEGIN(smooth_l1_loss);
   double beta = cx_is_default(o->beta) ? 1 : o->beta;
   calx_tensor *error = calx_abs(cx_ops_minus(x, target));
-  if (beta == 0) return reduce("smooth_l1_loss", error, o->reduction);
+  if (beta == 0)
+    return cx_ops_reduce_losses("smooth_l1_loss", error, o->reduction);
   calx_tensor *b = calx_scalar(beta);
   calx_tensor *square = calx_mul(calx_square(error), calx_scalar(0.5 / beta));
   calx_tensor *line = cx_ops_minus(error, calx_scalar(beta / 2));
-  return reduce("smooth_l1_loss", calx_where(calx_lt(error, b), square, line),
-                o->reduction);
+  return cx_ops_reduce_losses("smooth_l1_loss",
+                              calx_where(calx_lt(error, b), square, line),
+                              o->reduction);
 }
 
 calx_tensor *calx_huber_loss_with(calx_tensor *x, calx_tensor *target,
@@ -107,8 +110,8 @@ calx_tensor *calx_huber_loss_with(calx_tensor *x, calx_tensor *target,
   calx_tensor *error = calx_abs(cx_ops_minus(x, target));
   calx_tensor *square = calx_mul(calx_square(error), number(0.5));
   calx_tensor *line = calx_mul(cx_ops_minus(error, calx_scalar(delta / 2)), d);
-  return reduce("huber_loss", calx_where(calx_le(error, d), square, line),
-                o->reduction);
+  return cx_ops_reduce_losses(
+      "huber_loss", calx_where(calx_le(error, d), square, line), o->reduction);
 }
 
 // log(x), at least -100, without an infinity that would spoil the gradient.
@@ -129,7 +132,7 @@ calx_tensor *calx_binary_cross_entropy_with(
                   calx_mul(rest_of(target), bounded_log(rest_of(x))));
   losses = calx_neg(losses);
   if (o->weight != NULL) losses = calx_mul(losses, o->weight);
-  return reduce("binary_cross_entropy", losses, o->reduction);
+  return cx_ops_reduce_losses("binary_cross_entropy", losses, o->reduction);
 }
 
 calx_tensor *calx_binary_cross_entropy_with_logits_with(
@@ -145,7 +148,8 @@ calx_tensor *calx_binary_cross_entropy_with_logits_with(
   }
   calx_tensor *losses = cx_ops_plus(calx_mul(rest_of(target), x), log);
   if (o->weight != NULL) losses = calx_mul(losses, o->weight);
-  return reduce("binary_cross_entropy_with_logits", losses, o->reduction);
+  return cx_ops_reduce_losses("binary_cross_entropy_with_logits", losses,
+                              o->reduction);
 }
 
 calx_tensor *calx_kl_div_with(calx_tensor *x, calx_tensor *target,
@@ -157,7 +161,7 @@ calx_tensor *calx_kl_div_with(calx_tensor *x, calx_tensor *target,
           ? calx_mul(calx_exp(target), cx_ops_minus(target, x))
           : cx_ops_minus(calx_xlogy(target, target), calx_mul(target, x));
   if (o->reduction != CALX_BATCH_MEAN) {
-    return reduce("kl_div", losses, o->reduction);
+    return cx_ops_reduce_losses("kl_div", losses, o->reduction);
   }
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   double n = s->rank != 0 ? (double)s->dims[0] : 1;
@@ -184,7 +188,7 @@ calx_tensor *calx_poisson_nll_loss_with(calx_tensor *x, calx_tensor *target,
     stirling = cx_ops_plus(stirling, calx_mul(log, number(0.5)));
     losses = cx_ops_plus(losses, calx_where(large, stirling, number(0)));
   }
-  return reduce("poisson_nll_loss", losses, o->reduction);
+  return cx_ops_reduce_losses("poisson_nll_loss", losses, o->reduction);
 }
 
 calx_tensor *calx_soft_margin_loss_with(calx_tensor *x, calx_tensor *target,
@@ -192,7 +196,7 @@ calx_tensor *calx_soft_margin_loss_with(calx_tensor *x, calx_tensor *target,
 {
   BEGIN_AS(soft_margin_loss, loss);
   calx_tensor *losses = calx_softplus_with(calx_neg(calx_mul(target, x)), NULL);
-  return reduce("soft_margin_loss", losses, o->reduction);
+  return cx_ops_reduce_losses("soft_margin_loss", losses, o->reduction);
 }
 
 calx_tensor *calx_hinge_embedding_loss_with(
@@ -205,5 +209,5 @@ calx_tensor *calx_hinge_embedding_loss_with(
   calx_tensor *losses =
       cx_ops_plus(calx_where(calx_eq(target, number(1)), number(0), apart),
                   calx_where(calx_eq(target, number(-1)), number(0), x));
-  return reduce("hinge_embedding_loss", losses, o->reduction);
+  return cx_ops_reduce_losses("hinge_embedding_loss", losses, o->reduction);
 }

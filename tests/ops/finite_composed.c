@@ -22,6 +22,24 @@ static calx_tensor *distinct(void)
   return calx_tensor_from(i, CALX_I64, CALX_SHAPE(2, 4));
 }
 
+static calx_tensor *signs(void)
+{
+  static const int64_t i[3] = { 1, -1, 1 };
+  return calx_tensor_from(i, CALX_I64, CALX_SHAPE(3));
+}
+
+static calx_tensor *thirds(void)
+{
+  static const int64_t i[3] = { 3, 0, 2 };
+  return calx_tensor_from(i, CALX_I64, CALX_SHAPE(3));
+}
+
+static calx_tensor *lists(void)
+{
+  static const int64_t i[8] = { 3, 0, -1, 1, 2, -1, 0, 0 };
+  return calx_tensor_from(i, CALX_I64, CALX_SHAPE(2, 4));
+}
+
 static calx_tensor *parts(calx_tensor *x)
 {
   calx_tensor *out[2], *row[3];
@@ -162,6 +180,13 @@ static calx_tensor *parts(calx_tensor *x)
   ROW(bce_with_logits, (calx_binary_cross_entropy_with_logits(x, in[1], .pos_weight = calx_full(CALX_SHAPE(4), 1.5, .dtype = CALX_F64))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
   ROW(kl_div, (calx_kl_div(x, in[1])), 0.2, 1, false, { 3, 4 }, { 3, 4 }) \
   ROW(poisson_nll_loss, (calx_poisson_nll_loss(x, in[1])), 0.2, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(margin_ranking_loss, (calx_margin_ranking_loss(x, in[1], calx_unsqueeze(signs(), 1), .margin = 0.5)), -1, 1, true, { 3, 4 }, { 3, 4 }) \
+  ROW(cosine_embedding_loss, (calx_cosine_embedding_loss(x, in[1], signs())), 0.2, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(triplet_margin_loss, (calx_triplet_margin_loss(x, in[1], in[2], .margin = 9)), -1, 1, false, { 3, 4 }, { 3, 4 }, { 3, 4 }) \
+  ROW(multi_margin_loss, (calx_multi_margin_loss(x, thirds(), .p = 2, .margin = 4)), -1, 1, false, { 3, 4 }) \
+  ROW(multilabel_margin_loss, (calx_square(calx_multilabel_margin_loss(x, lists()))), -0.4, 0.4, false, { 2, 4 }) \
+  ROW(multilabel_soft_margin_loss, (calx_multilabel_soft_margin_loss(x, in[1])), -1, 1, false, { 3, 4 }, { 3, 4 }) \
+  ROW(gaussian_nll_loss, (calx_gaussian_nll_loss(x, in[1], in[2])), 0.5, 2, false, { 3, 4 }, { 3, 4 }, { 3, 4 }) \
   ROW(soft_margin_loss, (calx_soft_margin_loss(x, in[1])), -1, 1, false, { 3, 4 }, { 3, 4 }) \
   ROW(conv1d, (calx_square(calx_conv1d(x, in[1], .bias = in[2], .stride = 2, .padding = 1))), -1, 1, false, { 2, 2, 5 }, { 3, 2, 3 }, { 3 }) \
   ROW(conv3d, (calx_square(calx_conv3d(x, calx_unsqueeze(in[1], 0), .padding = { 1 }))), -1, 1, false, { 2, 2, 2, 3 }, { 2, 2, 2, 2 }) \

@@ -14,6 +14,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+import torch_model
 from safetensors.torch import save_file
 
 INF, NAN = float("inf"), float("nan")
@@ -154,6 +155,7 @@ SPECIAL.update({
        for op in ("add_", "sub_", "mul_", "div_", "copy_", "zero_", "clamp_")},
     "fill_": lambda x, *y, other=0: x.clone().fill_(*y if y else (other,)),
 })
+SPECIAL.update(torch_model.SPECIAL)
 TAKES_FUNCTIONAL = {"softmax", "log_softmax", "gelu", "elu", "leaky_relu",
                     "hardtanh", "softplus", "mish", "silu", "relu6", "normalize",
                     "hardswish", "hardsigmoid", "logsigmoid", "kl_div",
@@ -873,10 +875,14 @@ def more_products():
 
 def main():
     torch.manual_seed(0)
+    # CALX_TEST_PARTS=losses: one part of the grid, to look at it alone.
+    only = os.environ.get("CALX_TEST_PARTS")
     for part in (elementwise, reductions, shapes, indices, products, model,
                  creation, more_elements, more_shapes, more_indices, more_reductions,
                  more_products):
-        part()
+        if only is None or part.__name__ == only:
+            part()
+    torch_model.parts(case, values, only)
     folder = os.path.join(sys.argv[1], "oracle")
     os.makedirs(folder, exist_ok=True)
     save_file(tensors, os.path.join(folder, "ops.safetensors"))

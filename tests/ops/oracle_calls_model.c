@@ -1,0 +1,96 @@
+// How losses and layers' functions of the recorded cases are spelled in calx.
+#include <string.h>
+
+#include "oracle.h"
+
+static double number(const call *c, const char *name, double otherwise)
+{
+  json_t *v = json_object_get(c->attrs, name);
+  return json_is_number(v) ? json_number_value(v) : otherwise;
+}
+
+// An option of which 0 must be said.
+static double said(const call *c, const char *name)
+{
+  json_t *v = json_object_get(c->attrs, name);
+  if (!json_is_number(v)) return 0;
+  return json_number_value(v) != 0 ? json_number_value(v) : CALX_ZERO;
+}
+
+static bool flag(const call *c, const char *name)
+{
+  return json_is_true(json_object_get(c->attrs, name));
+}
+
+static calx_reduction reduction(const call *c)
+{
+  const char *r = json_string_value(json_object_get(c->attrs, "reduction"));
+  if (r == NULL) return CALX_REDUCTION_DEFAULT;
+  if (strcmp(r, "sum") == 0) return CALX_SUM;
+  return strcmp(r, "none") == 0 ? CALX_NONE : CALX_MEAN;
+}
+
+static calx_tensor *absolute_distance(void *user, calx_tensor *x,
+                                      calx_tensor *y)
+{
+  (void)user;
+  return calx_sum(calx_abs(calx_sub(x, y)), .dims = CALX_DIMS(-1));
+}
+
+static calx_nll_loss_options nll(const call *c)
+{
+  int64_t ignore = (int64_t)number(c, "ignore_index", -100);
+  return (calx_nll_loss_options){ .size = sizeof(calx_nll_loss_options),
+                                  .reduction = reduction(c),
+                                  .weight = c->in[2],
+                                  .ignore_index =
+                                      ignore == 0 ? CALX_ZERO_INT : ignore,
+                                  .label_smoothing =
+                                      number(c, "label_smoothing", 0) };
+}
+
+static calx_tensor *cross_entropy(const call *c)
+{
+  calx_nll_loss_options o = nll(c);
+  return calx_cross_entropy_with(c->in[0], c->in[1], &o);
+}
+
+static calx_tensor *nll_loss(const call *c)
+{
+  calx_nll_loss_options o = nll(c);
+  return calx_nll_loss_with(c->in[0], c->in[1], &o);
+}
+
+#define X c->in[0]
+#define Y c->in[1]
+#define Z c->in[2]
+#define R .reduction = reduction(c)
+// clang-format off
+#define ROWS(ROW) \
+  ROW(margin_ranking_loss, calx_margin_ranking_loss(X, Y, Z, R, .margin = number(c, "margin", 0))) \
+  ROW(soft_margin_loss, calx_soft_margin_loss(X, Y, R)) \
+  ROW(hinge_embedding_loss, calx_hinge_embedding_loss(X, Y, R, .margin = said(c, "margin"))) \
+  ROW(poisson_nll_loss, calx_poisson_nll_loss(X, Y, R, .no_log_input = !flag(c, "log_input"), .full = flag(c, "full"))) \
+  ROW(cosine_embedding_loss, calx_cosine_embedding_loss(X, Y, Z, R, .margin = number(c, "margin", 0))) \
+  ROW(triplet_margin_loss, calx_triplet_margin_loss(X, Y, Z, R, .margin = said(c, "margin"), .p = number(c, "p", 0), .swap = flag(c, "swap"))) \
+  ROW(triplet_l1, calx_triplet_margin_with_distance_loss(X, Y, Z, R, .margin = said(c, "margin"), .swap = flag(c, "swap"), .distance_function = absolute_distance)) \
+  ROW(triplet_default, calx_triplet_margin_with_distance_loss(X, Y, Z, R, .swap = flag(c, "swap"))) \
+  ROW(multi_margin_loss, calx_multi_margin_loss(X, Y, R, .p = (int)number(c, "p", 0), .margin = said(c, "margin"), .weight = Z)) \
+  ROW(multilabel_margin_loss, calx_multilabel_margin_loss(X, Y, R)) \
+  ROW(multilabel_soft_margin_loss, calx_multilabel_soft_margin_loss(X, Y, R, .weight = Z)) \
+  ROW(gaussian_nll_loss, calx_gaussian_nll_loss(X, Y, Z, R, .full = flag(c, "full"), .eps = said(c, "eps"))) \
+  ROW(cross_entropy_weighted, cross_entropy(c)) \
+  ROW(nll_loss_weighted, nll_loss(c)) \
+  ROW(ctc_loss, calx_ctc_loss(X, Y, Z, c->in[3], R, .blank = (int64_t)number(c, "blank", 0), .zero_infinity = flag(c, "zero_infinity")))
+// clang-format on
+
+bool oracle_call_model(call *c)
+{
+#define CALL(name, expression)     \
+  if (strcmp(c->op, #name) == 0) { \
+    c->out[0] = (expression);      \
+    return true;                   \
+  }
+  ROWS(CALL)
+  return false;
+}

@@ -1,0 +1,165 @@
+"""The parts of torch_grid.py's grid about losses and layers' functions."""
+
+import itertools
+
+import torch
+import torch.nn.functional as F
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def multi_margin(x, target, weight=None, **attrs):
+    return F.multi_margin_loss(x, target, weight=weight, **attrs)
+
+
+def ctc(log_probs, targets, steps, labels, **attrs):
+    return F.ctc_loss(log_probs, targets, steps, labels, **attrs)
+
+
+SPECIAL = {
+    **{op: getattr(F, op) for op in (
+        "margin_ranking_loss", "hinge_embedding_loss", "poisson_nll_loss",
+        "cosine_embedding_loss", "triplet_margin_loss")},
+    "multi_margin_loss": multi_margin,
+    "ctc_loss": ctc,
+    "cross_entropy_weighted": lambda x, t, w=None, **a:
+        F.cross_entropy(x, t, weight=w, **a),
+    "nll_loss_weighted": lambda x, t, w=None, **a:
+        F.nll_loss(x, t, weight=w, **a),
+    "triplet_l1": lambda a, p, n, **attrs:
+        F.triplet_margin_with_distance_loss(
+            a, p, n, distance_function=lambda x, y: (x - y).abs().sum(-1),
+            **attrs),
+    "triplet_default": lambda a, p, n, **attrs:
+        F.triplet_margin_with_distance_loss(a, p, n, **attrs),
+}
+
+
+def losses(case, f):
+    signs = torch.tensor([1, -1, 1, -1])
+    for r in REDUCTIONS:
+        for s, t in [((4,), signs), ((4, 1), signs.reshape(4, 1)), ((), signs[0]),
+                     ((0,), signs[:0]), ((4, 1), signs), ((2,), signs)]:
+            case("margin_ranking_loss", [f(*s), f(*s, shift=3), t], reduction=r)
+            if t.dim() == len(s):  # calx broadcasts here too
+                case("soft_margin_loss", [f(*s), t.to(torch.float32)],
+                     grads=False, reduction=r)
+            case("hinge_embedding_loss", [f(*s), t], reduction=r, margin=0.5)
+            case("poisson_nll_loss", [f(*s), t.abs().to(torch.float32)],
+                 reduction=r, log_input=True, full=True)
+        case("margin_ranking_loss", [f(4), f(4, shift=2), signs], reduction=r,
+             margin=-0.5)
+        for s, t in [((4, 3), signs), ((3,), signs[1]), ((4, 1), signs),
+                     ((4, 3), signs[0]), ((4, 3), signs[:3]), ((0, 3), signs[:0])]:
+            case("cosine_embedding_loss", [f(*s), f(*s, shift=4), t],
+                 reduction=r, margin=0.2)
+        for s in [(4, 3), (3,), (0, 3), (2, 1)]:
+            for p, swap in [(2, False), (1, True), (3, True)]:
+                case("triplet_margin_loss",
+                     [f(*s), f(*s, shift=2), f(*s, shift=9)], reduction=r, p=p,
+                     swap=swap, margin=1.5)
+            case("triplet_l1", [f(*s), f(*s, shift=2), f(*s, shift=9)],
+                 reduction=r, swap=True, margin=2)
+            case("triplet_default", [f(*s), f(*s, shift=2), f(*s, shift=9)],
+                 reduction=r, swap=False)
+    case("triplet_margin_loss", [f(2, 3), f(3), f(2, 3)], margin=1)
+    case("triplet_margin_loss", [f(2, 3), f(2, 3), f(2, 3)], margin=-1)
+    case("margin_ranking_loss", [f(2, 3), f(3), f(2, 3)])
+    for kind in ("f64", "bf16", "f16"):
+        x, y = f(4, 3, kind=kind), f(4, 3, kind=kind, shift=5)
+        case("cosine_embedding_loss", [x, y, signs], grads=False, margin=0.1)
+        case("margin_ranking_loss", [x, y, signs.reshape(4, 1)], grads=False)
+        case("multilabel_soft_margin_loss", [x, (y > 0).to(x.dtype)],
+             grads=False)
+        case("multi_margin_loss", [x, torch.tensor([0, 2, 1, 1])], grads=False)
+
+
+def class_losses(case, f):
+    t = torch.tensor([2, 0, 1, 2])
+    lists = torch.tensor([[2, 0, -1], [1, -1, 0], [-1, 1, 2], [0, 1, 2]])
+    for r in REDUCTIONS:
+        for p, w, margin in itertools.product((1, 2), (False, True), (1, 0.3)):
+            weight = [f(3).abs() + 0.5] if w else []
+            for x, y in [(f(4, 3), t), (f(3), t[0]), (f(4, 3), t[:3]),
+                         (f(2, 3, 1), t[:2])]:
+                case("multi_margin_loss", [x, y, *weight], grads=not w,
+                     reduction=r, p=p, margin=margin)
+        case("multi_margin_loss", [f(4, 3), t], reduction=r, p=3)
+        case("multi_margin_loss", [f(4, 3), t, f(2)], reduction=r)
+        for x, y in [(f(4, 3), lists), (f(3), lists[0]), (f(3), lists[3]),
+                     (f(4, 3), t), (f(4, 2), lists)]:
+            case("multilabel_margin_loss", [x, y], reduction=r)
+        y = (f(4, 3, shift=6) > 0).to(torch.float32)
+        for weight in ([], [f(3).abs()], [f(4, 3).abs()]):
+            case("multilabel_soft_margin_loss", [f(4, 3), y, *weight],
+                 reduction=r)
+        case("multilabel_soft_margin_loss", [f(3), y[0]], reduction=r)
+        case("multilabel_soft_margin_loss", [f(0, 3), y[:0]], reduction=r)
+        for full, v in itertools.product((False, True), [
+                (4, 3), (4, 1), (4,), (3,), (2, 3), ()]):
+            case("gaussian_nll_loss",
+                 [f(4, 3), f(4, 3, shift=4), f(*v, shift=1).abs()],
+                 reduction=r, full=full, eps=0.3)
+        for weight, smooth, ignore in itertools.product(
+                (False, True), (0.0, 0.2, 1.0), (-100, 0, 2)):
+            w = [f(3).abs() + 0.5] if weight else []
+            for x, y in [(f(4, 3), t), (f(3), t[0]),
+                         (f(2, 3, 2), t.reshape(2, 2)),
+                         (f(1, 3, 2, 2), t.reshape(1, 2, 2)),
+                         (f(1, 3, 2, 1, 2), t.reshape(1, 2, 1, 2))]:
+                case("cross_entropy_weighted", [x, y, *w], grads=not weight,
+                     reduction=r, label_smoothing=smooth, ignore_index=ignore)
+                if smooth == 0:
+                    case("nll_loss_weighted", [x, y, *w], grads=not weight,
+                         reduction=r, ignore_index=ignore)
+            for s in [(4, 3), (3,), (2, 3, 2), (0, 3)]:
+                q = f(*s, shift=8).softmax(min(1, len(s) - 1))
+                case("cross_entropy_weighted", [f(*s), q, *w], grads=not weight,
+                     reduction=r, label_smoothing=smooth)
+        case("cross_entropy_weighted", [f(4, 3), t], label_smoothing=1.5)
+        case("cross_entropy_weighted", [f(4, 3), t, f(4)])
+
+
+def ctc_losses(case, f):
+    def lengths(*n):
+        return torch.tensor(n)
+
+    def probs(*s, kind="f32"):
+        return (f(*s, kind=kind) * 0.7).log_softmax(-1)
+    rows = torch.tensor([[1, 2, 2, 3], [3, 3, 1, 1], [2, 1, 4, 4]])
+    for r, blank, inf in itertools.product(REDUCTIONS, (0, 4), (False, True)):
+        a = {"reduction": r, "blank": blank, "zero_infinity": inf}
+        y = rows if blank == 0 else rows - 1
+        case("ctc_loss", [probs(7, 3, 5), y, lengths(7, 7, 7), lengths(4, 4, 4)],
+             **a)
+        case("ctc_loss", [probs(7, 3, 5), y, lengths(7, 5, 1), lengths(3, 2, 0)],
+             **a)
+        case("ctc_loss", [probs(7, 3, 5), y, lengths(6, 2, 1), lengths(4, 4, 1)],
+             **a)
+        case("ctc_loss", [probs(3, 3, 5), y[:, :0], lengths(3, 2, 3),
+                          lengths(0, 0, 0)], **a)
+        flat = torch.cat([y[0, :2], y[1, :4], y[2, :1]])
+        case("ctc_loss", [probs(9, 3, 5), flat, lengths(9, 8, 3),
+                          lengths(2, 4, 1)], **a)
+        case("ctc_loss", [probs(7, 5), y[0], lengths(7), lengths(4)], **a)
+        case("ctc_loss", [probs(7, 5), y[0], torch.tensor(6), torch.tensor(4)],
+             **a)
+        case("ctc_loss", [probs(4, 3, 5, kind="f64"), y, lengths(0, 4, 4),
+                          lengths(0, 1, 2)], **a)
+    y = rows
+    case("ctc_loss", [probs(7, 3, 5), y, lengths(7, 7), lengths(4, 4, 4)])
+    case("ctc_loss", [probs(7, 3, 5), y[:2], lengths(7, 7, 7), lengths(4, 4, 4)])
+    case("ctc_loss", [probs(7, 3, 5), y, lengths(7, 7, 7), lengths(4, 4, 4)],
+         blank=5)
+    case("ctc_loss", [probs(0, 3, 5), y, lengths(0, 0, 0), lengths(4, 4, 4)])
+
+
+PARTS = (losses, class_losses, ctc_losses)
+
+
+def parts(case, values, only):
+    def f(*shape, kind="f32", shift=0):
+        return values(kind, shape, shift=sum(shape) + shift)
+    for part in PARTS:
+        if only is None or part.__name__ == only:
+            part(case, f)
