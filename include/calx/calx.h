@@ -32,5 +32,6 @@
 #include "calx/status.h"
 #include "calx/tensor.h"
 #include "calx/transformer.h"
+#include "calx/transforms.h"
 
 #endif
