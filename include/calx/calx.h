@@ -17,6 +17,7 @@
 #include "calx/export.h"
 #include "calx/function.h"
 #include "calx/image.h"
+#include "calx/image_dataset.h"
 #include "calx/init.h"
 #include "calx/io.h"
 #include "calx/layers.h"

@@ -63,7 +63,8 @@ calx_status *cx_data_batches_start(calx_loader *loader,
   cx_data_prefetch_start(loader->prefetch,
                          &(cx_data_range){ .order = loader->order,
                                            .first = loader->done,
-                                           .end = loader->samples },
+                                           .end = loader->samples,
+                                           .epoch = loader->epoch },
                          loader->left);
   return NULL;
 }

@@ -23,6 +23,7 @@
 #include "base/trace.h"
 #include "data/block_cache.h"
 #include "data/dataset.h"
+#include "data/epoch.h"
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "lazy/lazy.h"
@@ -104,6 +105,7 @@ static calx_status *get_sample(const calx_dataset *dataset, int64_t index,
 static calx_status *fill_samples(cx_data_prefetch *p, int64_t k, batch *b)
 {
   const calx_dataset *dataset = p->options.dataset;
+  cx_data_epoch = p->range.epoch;
   for (int64_t i = 0; i < b->made.size && !atomic_load(&p->cut); i++) {
     int64_t position = first_position(p, k) + i;
     int64_t index =

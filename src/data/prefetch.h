@@ -43,6 +43,7 @@ void cx_data_prefetch_close(cx_data_prefetch *prefetch);
 typedef struct cx_data_range {
   const int64_t *order;  // the sample at each position; NULL: the position
   int64_t first, end;
+  int64_t epoch;  // its number, for datasets that draw
 } cx_data_range;
 
 // Starts to make batches 0 … batches-1, a multiple of the number of lanes. No

@@ -24,7 +24,7 @@ static void draw_edges(const cx_data_parameters *p, cx_data_random *random,
   *out_second = second < 0x1p40 ? (int64_t)second : (int64_t)1 << 40;
 }
 
-static void draw_place(cx_data_random *random, const cx_image *image,
+static void draw_position(cx_data_random *random, const cx_image *image,
                        rectangle *r)
 {
   r->top = (int64_t)cx_data_random_below(
@@ -63,7 +63,7 @@ static rectangle draw_crop(const cx_data_parameters *p, cx_data_random *random,
         r.height > image->height) {
       continue;
     }
-    draw_place(random, image, &r);
+    draw_position(random, image, &r);
     return r;
   }
   return middle(p, image);
@@ -148,7 +148,7 @@ static calx_status *apply_erasing(const cx_data_parameters *p,
     rectangle r;
     draw_edges(p, random, area, &r.height, &r.width);
     if (r.height >= image->height || r.width >= image->width) continue;
-    draw_place(random, image, &r);
+    draw_position(random, image, &r);
     erase(p, random, image, &r);
     break;
   }

@@ -105,7 +105,9 @@ static void test_resized_crop_of_a_strip(void **state)
       CALX_DIMS(4, 8), .scale = { 1, 1 }, .ratio = { 2, 2 });
   calx_tensor *image = numbered(1, 4, 20);
   const float *v = values(calx_transform_apply(t, image, 3));
-  for (int i = 0; i < 32; i++) assert_true(v[i] == i / 8 * 20 + 6 + i % 8);
+  for (int i = 0; i < 32; i++) {
+    assert_int_equal((int)v[i], i / 8 * 20 + 6 + i % 8);
+  }
   calx_transform_free(t);
 }
 
