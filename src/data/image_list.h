@@ -7,8 +7,8 @@
 
 // All memory is cx_alloc's.
 typedef struct cx_data_image_list {
-  calx_image_dataset_options options;
   int64_t size;
+  calx_image_dataset_options options;
   char **paths;                       // [size]
   size_t path_room;                   // of paths
   int64_t target_rank, target_count;  // numbers of a target; rank 0 or 1
