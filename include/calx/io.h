@@ -302,7 +302,9 @@ typedef struct CALX_OPTIONS calx_load_sharded_options {
 /**
  * Loads what any number of ranks saved: everything that all ranks held alike,
  * and of slices the part that this rank has among as many ranks as there are
- * now. Tensors are on the host; the caller frees the dict.
+ * now. Also what another program wrote: *.safetensors files with such an index,
+ * as Hugging Face's, or model.safetensors alone. Tensors are on the host; the
+ * caller frees the dict.
  * @errors  as calx_load(); DATA_LOSS a file of another save, a tensor that is
  *          in none, or one that the index does not name
  */

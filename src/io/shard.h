@@ -2,6 +2,8 @@
 #ifndef CX_IO_SHARD_H
 #define CX_IO_SHARD_H
 
+#include <jansson.h>
+
 #include "calx/io.h"
 
 // A rank and the number of ranks; the public functions use the calling
@@ -19,5 +21,11 @@ calx_status *cx_io_shard_save(
 calx_status *cx_io_shard_load(cx_io_rank_info self, const char *folder,
                               const calx_load_sharded_options *options,
                               calx_value **out_dict) CALX_MUST_USE;
+// The tensors of one safetensors file of a folder; the caller frees the dict.
+calx_status *cx_io_folder_file(const char *folder, const char *name,
+                               calx_value **out) CALX_MUST_USE;
+// Adds the tensors of an index, {name: file}, that another program wrote.
+calx_status *cx_io_index_load(const char *folder, json_t *weight_map,
+                              calx_value *dict) CALX_MUST_USE;
 
 #endif

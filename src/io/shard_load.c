@@ -2,7 +2,8 @@
 // ranks.
 //
 // File names follow from the number of ranks, not from the index. Every file
-// must name its rank and the same save.
+// must name its rank and the same save. An index that names no ranks is another
+// program's.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ typedef struct loading {
   json_t *weight_map;    // of the index, as the two below
   const json_t *slices;  // names
   const char *tag;
-  int ranks;           // that saved
+  int ranks;           // that saved; 0: another program did
   calx_value **files;  // of each rank; NULL: not read
   calx_value *dict;
 } loading;
@@ -37,7 +38,7 @@ static calx_status *bad(const loading *l, const char *what)
                   l->folder, what);
 }
 
-static calx_status *read_index(loading *l, const char *wanted_tag)
+static calx_status *parse_index(loading *l)
 {
   cx_text path = { 0 };
   char *text;
@@ -56,17 +57,24 @@ static calx_status *read_index(loading *l, const char *wanted_tag)
     return cx_out_of_memory();
   }
   if (l->index == NULL) return bad(l, error.text);
+  l->weight_map = json_object_get(l->index, "weight_map");
+  return json_is_object(l->weight_map) ? NULL : bad(l, "it has no weight_map");
+}
+
+static calx_status *read_facts(loading *l, const char *wanted_tag)
+{
   const json_t *facts = json_object_get(l->index, "metadata");
   json_int_t ranks = json_integer_value(json_object_get(facts, "ranks"));
   l->tag = json_string_value(json_object_get(facts, "tag"));
+  l->slices = json_object_get(l->index, "slices");
+  if (json_object_get(facts, "ranks") == NULL && l->slices == NULL) {
+    if (wanted_tag == NULL) return NULL;
+    return bad(l, "another program wrote it, without a tag");
+  }
   if (l->tag == NULL || ranks < 1 || ranks > MOST_RANKS) {
     return bad(l, "it has no number of ranks, or no tag");
   }
-  l->weight_map = json_object_get(l->index, "weight_map");
-  l->slices = json_object_get(l->index, "slices");
-  if (!json_is_object(l->weight_map) || !json_is_array(l->slices)) {
-    return bad(l, "it has no weight_map, or no list of slices");
-  }
+  if (!json_is_array(l->slices)) return bad(l, "it has no list of slices");
   l->ranks = (int)ranks;
   if (wanted_tag == NULL || strcmp(wanted_tag, l->tag) == 0) return NULL;
   return cx_error(CALX_DATA_LOSS, "'%s' is the save '%s', '%s' is wanted",
@@ -252,12 +260,34 @@ static calx_status *check_named(loading *l, int rank)
   return NULL;
 }
 
+// Of a folder without an index, which `missing` says: one file has all.
+static calx_status *load_alone(loading *l, calx_status *missing)
+{
+  calx_value_free(l->dict);
+  l->dict = NULL;
+  calx_status *status =
+      cx_io_folder_file(l->folder, "model.safetensors", &l->dict);
+  if (status != NULL && calx_status_code(status) == CALX_NOT_FOUND) {
+    return cx_status_first(missing, status);
+  }
+  calx_status_free(missing);
+  return status;
+}
+
 static calx_status *load_all(loading *l, const char *wanted_tag)
 {
-  CALX_TRY(read_index(l, wanted_tag));
   l->dict = calx_value_container(CALX_KIND_DICT);
+  if (l->dict == NULL) return cx_out_of_memory();
+  calx_status *status = parse_index(l);
+  if (status != NULL && calx_status_code(status) == CALX_NOT_FOUND &&
+      wanted_tag == NULL) {
+    return load_alone(l, status);
+  }
+  CALX_TRY(status);
+  CALX_TRY(read_facts(l, wanted_tag));
+  if (l->ranks == 0) return cx_io_index_load(l->folder, l->weight_map, l->dict);
   l->files = cx_calloc((size_t)l->ranks, sizeof(calx_value *));
-  if (l->dict == NULL || l->files == NULL) return cx_out_of_memory();
+  if (l->files == NULL) return cx_out_of_memory();
   CALX_TRY(load_shared(l));
   for (size_t i = 0; i < json_array_size(l->slices); i++) {
     const char *name = json_string_value(json_array_get(l->slices, i));

@@ -147,9 +147,10 @@ static void test_two_saves(void **state)
     const char *text, *says;
   } wrong[] = {
     { "{", "" },
-    { "{}", "no number of ranks" },
-    { "{\"metadata\":{\"ranks\":99999999,\"tag\":\"\"}}",
+    { "{}", "no weight_map" },
+    { "{\"metadata\":{\"ranks\":99999999,\"tag\":\"\"},\"weight_map\":{}}",
       "no number of ranks" },
+    { "{\"slices\":[],\"weight_map\":{}}", "no number of ranks" },
     { INDEX(""), "no weight_map" },
     { INDEX(",\"slices\":[]"), "no weight_map" },
     { INDEX(",\"weight_map\":[],\"slices\":[]"), "no weight_map" },
@@ -174,6 +175,75 @@ static void test_two_saves(void **state)
     folder = file_in_folder("sharded");
     CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(self, folder, &o, &d),
                  wrong[i].says);
+  }
+}
+
+// ---- folders of other programs ----------------------------------------------
+
+// {"a": …, "b": …} of the names, as a file of the folder.
+static void save_file(const char *file, const char *all)
+{
+  char path[64], name[2] = "";
+  calx_value *d = calx_value_container(CALX_KIND_DICT);
+  for (; *all != '\0'; all++) {
+    name[0] = *all;
+    put(d, name, host(CALX_F32, CALX_SHAPE(4 + *all - 'a')));
+  }
+  snprintf(path, sizeof path, "sharded/%s", file);
+  CHECK_STATUS_OK(calx_save(d, file_in_folder(path)));
+  calx_value_free(d);
+}
+
+static void write_index(const char *text)
+{
+  write_file(file_in_folder("sharded/model.safetensors.index.json"), text,
+             strlen(text));
+}
+
+#define FIRST "model-00001-of-00002.safetensors"
+#define SECOND "model-00002-of-00002.safetensors"
+
+static void test_foreign(void **state)
+{
+  (void)state;
+  char folder[64];
+  snprintf(folder, sizeof folder, "%s", file_in_folder("sharded"));
+  calx_value *d, *expected = alike();
+  assert_int_equal(mkdir(folder, 0700), 0);
+  CHECK_STATUS(CALX_NOT_FOUND, calx_load_sharded(folder, &d), "index.json");
+  save_file("model.safetensors", "abcde");
+  CHECK_STATUS_OK(calx_load_sharded(folder, &d));
+  check_equal(expected, d);
+  calx_value_free(d);
+  CHECK_STATUS(CALX_NOT_FOUND, calx_load_sharded(folder, &d, .tag = "x"), "");
+  save_file(FIRST, "bd");
+  save_file(SECOND, "ace");
+  write_index(
+      "{\"metadata\":{\"total_size\":120},\"weight_map\":{\"a\":\"" SECOND
+      "\",\"b\":\"" FIRST "\",\"c\":\"" SECOND "\",\"d\":\"" FIRST
+      "\",\"e\":\"" SECOND "\"}}");
+  CHECK_STATUS_OK(calx_load_sharded(folder, &d));
+  check_equal(expected, d);
+  calx_value_free(d);
+  calx_value_free(expected);
+  CHECK_STATUS(CALX_DATA_LOSS, calx_load_sharded(folder, &d, .tag = "x"),
+               "another program wrote it, without a tag");
+  static const char *const wrong[][2] = {
+    { "\"a\":\"../a.safetensors\"", "'a' is in no *.safetensors file" },
+    { "\"a\":\".safetensors\"", "'a' is in no *.safetensors file" },
+    { "\"a\":\"model.bin\"", "'a' is in no *.safetensors file" },
+    { "\"a\":7", "'a' is in no *.safetensors file" },
+    { "\"a\":\"gone.safetensors\"", "gone.safetensors" },
+    { "\"a\":\"" FIRST "\"", FIRST " has no 'a', which the index says" },
+    { "\"b\":\"" FIRST "\"", "has 'd', of which the index does not know" },
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    char text[256];
+    snprintf(text, sizeof text, "{\"weight_map\":{%s}}", wrong[i][0]);
+    write_index(text);
+    CHECK_STATUS(i == 4 ? CALX_NOT_FOUND : CALX_DATA_LOSS,
+                 calx_load_sharded(folder, &d), wrong[i][1]);
+    assert_null(d);
   }
 }
 
@@ -224,9 +294,9 @@ static int remove_all(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_other_worlds), SUPPORT_TEST(test_shares),
-    SUPPORT_TEST(test_two_saves),    SUPPORT_TEST(test_pipe),
-    SUPPORT_TEST(test_alone),
+    SUPPORT_TEST(test_foreign), SUPPORT_TEST(test_other_worlds),
+    SUPPORT_TEST(test_shares),  SUPPORT_TEST(test_two_saves),
+    SUPPORT_TEST(test_pipe),    SUPPORT_TEST(test_alone),
   };
   return cmocka_run_group_tests(tests, NULL, remove_all);
 }
