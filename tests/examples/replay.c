@@ -13,6 +13,7 @@ calx_module *__real_calx_module_new(const char *kind, calx_forward_fn *forward,
                                     void *self);
 calx_module *__wrap_calx_module_new(const char *kind, calx_forward_fn *forward,
                                     void *self);
+int64_t __wrap_calx_loader_size(const calx_loader *loader);
 bool __wrap_calx_loader_next(calx_loader *loader, calx_batch *out_batch);
 calx_tensor *__wrap_calx_randn_with(calx_dims shape,
                                     const calx_create_options *options);
@@ -57,6 +58,13 @@ static calx_tensor *tensor(const calx_value *list, size_t i)
   calx_tensor *t = calx_to(host, NULL);
   check(calx_scope_take_error());
   return t;
+}
+
+int64_t __wrap_calx_loader_size(const calx_loader *loader)
+{
+  (void)loader;
+  if (record == NULL) begin();
+  return (int64_t)calx_value_count(calx_value_get(record, "batches"));
 }
 
 bool __wrap_calx_loader_next(calx_loader *loader, calx_batch *out_batch)

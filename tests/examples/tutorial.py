@@ -27,6 +27,8 @@ def batch(name, options):
         "gan": lambda: [torch.randn(256, 2)],
         "transfer": lambda: [digits(64), torch.randint(10, (64,))],
         "vae": lambda: [digits(128), torch.randint(10, (128,))],
+        "gpt": lambda: [torch.randint(97, 123, (16, 64)),
+                        torch.randint(97, 123, (16, 64))],
         "lstm": lambda: [torch.randint(97, 123, (32, 64)),
                          torch.randint(97, 123, (32, 64))],
         "regression": lambda: [torch.randn(200, 4) * 30 + 70,
@@ -47,6 +49,9 @@ class Loader:
     def __init__(self, name, options, names):
         self.batches = [batch(name, options) for _ in range(STEPS)]
         self.names, self.models, self.noise = names, None, []
+
+    def __len__(self):
+        return len(self.batches)
 
     def __iter__(self):
         assert self.models is None, "the page's program has one epoch here"
@@ -88,6 +93,14 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
 
 
+def read_source(path):
+    """The example and the headers of its folder that it includes."""
+    text = open(path, encoding="utf-8").read()
+    for name in re.findall(r'^#include "(.*)"$', text, re.M):
+        text += read_source(os.path.join(os.path.dirname(path), name))
+    return text
+
+
 def run_program(program, words, loader):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "replay.pt")
@@ -105,7 +118,7 @@ def run_program(program, words, loader):
 
 def main():
     page = open(sys.argv[1], encoding="utf-8").read()
-    source = open(sys.argv[2], encoding="utf-8").read()
+    source = read_source(sys.argv[2])
     pieces = blocks(page, "c")
     for piece in pieces:
         if piece not in source:
