@@ -16,6 +16,7 @@ static inline void gpt_keep(gpt *g)
     g->blocks[i].keys = calx_retain(calx_zeros(dims));
     g->blocks[i].values = calx_retain(calx_zeros(dims));
   }
+  calx_sync(NULL);
 }
 
 static inline void gpt_forget(gpt *g)
@@ -37,7 +38,7 @@ static inline calx_status *gpt_write(gpt *g, const int64_t *prompt, int64_t n,
   calx_module_train(g->root, false);
   gpt_keep(g);
   for (int64_t i = 0; status == NULL && i < g->sizes.context; i++) {
-    if (i >= n + count) break;
+    if (i + 1 >= n + count) break;
     calx_scope *scope = calx_scope_begin();
     calx_no_grad_begin();  // ends with the scope
     g->at = calx_full(CALX_SHAPE(1), (double)i, .dtype = CALX_I64);
