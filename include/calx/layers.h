@@ -296,4 +296,5 @@ CALX_API calx_module *calx_nn_feature_alpha_dropout_with(
 #endif
 #include "calx/layers_activation.h"
 #include "calx/layers_image.h"
+#include "calx/layers_loss.h"
 #endif

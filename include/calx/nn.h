@@ -23,6 +23,8 @@ typedef struct calx_module calx_module;
 
 /** A module's function of one tensor. @shape as the module says */
 typedef calx_tensor *calx_forward_fn(void *self, calx_tensor *x);
+/** The same of several tensors. @shape as the module says */
+typedef calx_tensor *calx_forward_n_fn(void *self, calx_tensor *const *inputs);
 
 /**
  * A root module. Parameters of its layers are made on the current device.
@@ -64,10 +66,23 @@ CALX_API calx_tensor *calx_forward(calx_module *m, calx_tensor *x);
  *  @errors also INVALID_ARGUMENT a module that takes one */
 CALX_API calx_tensor *calx_forward2(calx_module *m, calx_tensor *x,
                                     calx_tensor *y);
+/** The same of three tensors: losses as calx_nn_triplet_margin_loss.
+ *  @shape as the layer says @errors as calx_forward2 */
+CALX_API calx_tensor *calx_forward3(calx_module *m, calx_tensor *x,
+                                    calx_tensor *y, calx_tensor *z);
+/** The same of 1 to 8 tensors. @shape as the module says
+ *  @errors INVALID_ARGUMENT a module that takes another number, a NULL */
+CALX_API calx_tensor *calx_forward_n(calx_module *m, calx_tensor *const *inputs,
+                                     size_t count);
+/** Makes a module take 2 to 8 tensors, by calx_forward2() and its like; fn is
+ *  given the module's self. NULL for the module is accepted.
+ *  @errors to the root: another number, no function */
+CALX_API void calx_module_set_forward_n(calx_module *m, size_t count,
+                                        calx_forward_n_fn *fn);
 
 // ---- hooks ------------------------------------------------------------------
 
-/** Before a forward; another tensor replaces x, NULL does not.
+/** Before a forward; another tensor replaces x, the first input; NULL does not.
  *  @shape x as the module takes */
 typedef calx_tensor *calx_forward_pre_hook_fn(void *user, calx_module *m,
                                               calx_tensor *x);
@@ -99,6 +114,13 @@ calx_module_register_forward_hook(calx_module *m, calx_forward_hook_fn *fn,
 CALX_API calx_hook calx_module_register_full_backward_hook(
     calx_module *m, calx_full_backward_hook_fn *fn, void *user,
     calx_hook_free_fn *free_user);
+
+/** In a forward hook of the module: all inputs of the call, of which a forward-
+ *  pre hook may replace any in the list. NULL, and 0: no such call is under
+ * way. A backward hook has the first input's gradient only.
+ *  @shape as the module takes */
+CALX_API calx_tensor **calx_module_hook_inputs(const calx_module *m,
+                                               size_t *out_count);
 
 /** Sets training mode (true) or evaluation, for the module and all below.
  *  Modules begin in training. @source torch.nn.Module.train */
@@ -242,6 +264,12 @@ CALX_API void calx_remove_parametrizations(calx_module *m, const char *name);
 #define calx_forward2(m, x, y) \
   (calx_at_(CALX_HERE),        \
    calx_forward2(m, calx_here_(x, CALX_HERE), calx_here_(y, CALX_HERE)))
+#define calx_forward3(m, x, y, z)                                       \
+  (calx_at_(CALX_HERE),                                                 \
+   calx_forward3(m, calx_here_(x, CALX_HERE), calx_here_(y, CALX_HERE), \
+                 calx_here_(z, CALX_HERE)))
+#define calx_forward_n(m, inputs, count) \
+  (calx_at_(CALX_HERE), calx_forward_n(m, inputs, count))
 #define calx_module_param(m, name, init) \
   (calx_at_(CALX_HERE), calx_module_param(m, name, init))
 #define calx_module_buffer(m, name, init) \

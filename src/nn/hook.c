@@ -126,14 +126,31 @@ static calx_tensor *watch(calx_tensor *t, backward_call *p,
 
 // ---- the forward ------------------------------------------------------------
 
-static calx_tensor *call_pre(calx_module *m, calx_tensor *x)
+// The innermost call of a module with hooks that is under way on this thread.
+typedef struct module_call {
+  const calx_module *m;
+  calx_tensor **in;
+  size_t n;
+  const struct module_call *outer;
+} module_call;
+
+static _Thread_local const module_call *innermost;
+
+calx_tensor **calx_module_hook_inputs(const calx_module *m, size_t *out_count)
+{
+  const module_call *c = innermost;
+  while (c != NULL && c->m != m) c = c->outer;
+  if (out_count != NULL) *out_count = c != NULL ? c->n : 0;
+  return c != NULL ? c->in : NULL;
+}
+
+static void call_pre(calx_module *m, calx_tensor **in)
 {
   cx_hook *h = NULL;
   while ((h = cx_hook_next(&m->hooks, h, FORWARD_PRE, 0)) != NULL) {
-    calx_tensor *y = ((calx_forward_pre_hook_fn *)h->fn)(h->user, m, x);
-    if (y != NULL) x = y;
+    calx_tensor *y = ((calx_forward_pre_hook_fn *)h->fn)(h->user, m, in[0]);
+    if (y != NULL) in[0] = y;
   }
-  return x;
 }
 
 static calx_tensor *call_post(calx_module *m, calx_tensor *x, calx_tensor *y)
@@ -152,28 +169,38 @@ static bool flows(const calx_tensor *t)
          cx_lazy_tensor_requires_grad(t);
 }
 
-static calx_tensor *run(calx_module *m, calx_tensor *x, calx_tensor *second)
+static calx_tensor *run(calx_module *m, calx_tensor **in, size_t n)
 {
-  return second != NULL ? m->layer->forward2(m->state, x, second)
-                        : m->forward(m->self, x);
+  if (n == 1) return m->forward(m->self, in[0]);
+  if (m->forward_n != NULL) return m->forward_n(m->self, in);
+  return m->layer->forward2(m->state, in[0], in[1]);
 }
 
-calx_tensor *cx_nn_module_call(calx_module *m, calx_tensor *x,
-                               calx_tensor *second)
+static calx_tensor *call_with_hooks(calx_module *m, calx_tensor **in, size_t n)
 {
-  if (m->hooks.first == NULL) return run(m, x, second);
-  x = call_pre(m, x);
+  call_pre(m, in);
+  calx_tensor *x = in[0];
   backward_call *p = NULL;
   if (cx_hook_list_has(&m->hooks, FULL_BACKWARD)) {
     p = cx_calloc(1, sizeof *p);
     if (p == NULL) return cx_lazy_tensor_poison(cx_out_of_memory());
     *p = (backward_call){ .refs = 1, .module = m, .has_input = flows(x) };
-    if (p->has_input) x = watch(x, p, see_input);
+    if (p->has_input) in[0] = x = watch(x, p, see_input);
   }
-  calx_tensor *y = call_post(m, x, run(m, x, second));
+  calx_tensor *y = call_post(m, x, run(m, in, n));
   if (p != NULL) {
     if (flows(y)) y = watch(y, p, see_output);
     drop_backward_call(p);
   }
+  return y;
+}
+
+calx_tensor *cx_nn_module_call(calx_module *m, calx_tensor **in, size_t n)
+{
+  if (m->hooks.first == NULL) return run(m, in, n);
+  const module_call c = { m, in, n, innermost };
+  innermost = &c;
+  calx_tensor *y = call_with_hooks(m, in, n);
+  innermost = c.outer;
   return y;
 }

@@ -35,6 +35,8 @@ struct calx_module {
   calx_forward_fn *forward;
   void *self, *state;
   const cx_nn_layer *layer;  // NULL: the user's
+  calx_forward_n_fn *forward_n;  // of n_in tensors; NULL: it takes one
+  size_t n_in;
   bool training;
   bool numbered;  // children without a name are called "0", "1", …
   bool is_list;   // printed as a ModuleList
@@ -72,10 +74,11 @@ bool cx_nn_module_watched(void);
 // Records a failure to make the module, or NULL. The root keeps its first and
 // owns it.
 void cx_nn_module_fail(calx_module *m, calx_status *status);
-// Calls its function between its hooks, which see the first input. second: of
-// calx_forward2, else NULL.
-calx_tensor *cx_nn_module_call(calx_module *m, calx_tensor *x,
-                               calx_tensor *second);
+// Tensors of one call, at most.
+enum { CX_NN_INPUTS = 8 };
+// Calls its function of n tensors between its hooks. Hooks may replace those
+// of `in`.
+calx_tensor *cx_nn_module_call(calx_module *m, calx_tensor **in, size_t n);
 // Whether it is the module that constructors return without memory.
 bool cx_nn_module_is_nil(const calx_module *m);
 // The length of m's own path and its dot, with which the paths below m begin.
