@@ -6,6 +6,7 @@
 
 #include "calx/autocast.h"
 #include "calx/autograd.h"
+#include "calx/collate.h"
 #include "calx/collective.h"
 #include "calx/creation.h"
 #include "calx/data.h"
@@ -20,6 +21,7 @@
 #include "calx/image_dataset.h"
 #include "calx/init.h"
 #include "calx/io.h"
+#include "calx/iterable.h"
 #include "calx/layers.h"
 #include "calx/lr_scheduler.h"
 #include "calx/nn.h"

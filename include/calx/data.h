@@ -9,7 +9,9 @@
 #ifndef CALX_DATA_H
 #define CALX_DATA_H
 
+#include "calx/collate.h"
 #include "calx/dataset.h"
+#include "calx/iterable.h"
 #include "calx/sampler.h"
 
 #ifdef __cplusplus
@@ -24,13 +26,18 @@ typedef struct CALX_OPTIONS calx_loader_options {
   CALX_NAMED bool shuffle;
   /* outlives the loader; not with `shuffle`; NULL: all samples */
   CALX_NAMED calx_sampler *sampler;
-  /* threads that fill batches, at least one; 0 = 2 */
+  /* threads that fill batches, at least one; 0 = 2, of an iterable dataset 1 */
   CALX_NAMED int num_workers;
   CALX_NAMED bool drop_last; /* leave out a last short batch */
   CALX_NAMED int prefetch;   /* batches uploaded ahead, at least one; 0 = 2 */
   /* NULL: the current device of the thread that takes the first batch */
   CALX_NAMED calx_device *device;
-  CALX_NAMED uint64_t seed; /* of the shuffle */
+  CALX_NAMED uint64_t seed; /* of the shuffle, and of the workers */
+  /* decides the batches too; outlives the loader; not with batch_size, shuffle,
+   * sampler or drop_last */
+  CALX_NAMED calx_sampler *batch_sampler;
+  CALX_NAMED calx_collate_fn *collate_fn; /* NULL: samples are stacked */
+  CALX_NAMED void *collate_user;          /* its `user` */
 } calx_loader_options;
 
 /** A batch: tensors on the loader's device, owned by the loader until the next
@@ -51,7 +58,9 @@ typedef struct calx_loader calx_loader;
  *  touched before the first batch is asked for.
  *  @errors INVALID_ARGUMENT a negative batch size, number of workers or of
  *          batches ahead, a sampler of more samples than the dataset has, or
- *          with `shuffle`; a failed dataset's or sampler's own
+ *          with `shuffle`, a batch sampler in the place of a sampler or the
+ *          other way round, any of them or `shuffle` for an iterable dataset;
+ *          a failed dataset's or sampler's own
  *  @threads one thread at a time calls it */
 CALX_API calx_loader *calx_loader_new_with(calx_dataset *dataset,
                                            const calx_loader_options *options);
@@ -59,7 +68,7 @@ CALX_API calx_loader *calx_loader_new_with(calx_dataset *dataset,
 CALX_API void calx_loader_free(calx_loader *loader);
 /** Why the loader is of no use; NULL: it is. Owned by the loader. */
 CALX_API const calx_status *calx_loader_error(const calx_loader *loader);
-/** Batches in an epoch; 0 for a failed one. */
+/** Batches in an epoch; 0 for a failed one, -1 over an iterable dataset. */
 CALX_API int64_t calx_loader_size(const calx_loader *loader);
 /** Makes the next epoch the one of this number, which decides its order; they
  *  count from 0 by themselves. What is left of a running epoch is dropped. The

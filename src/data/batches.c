@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "data/dataset.h"
+#include "data/iterable.h"
 #include "data/loader.h"
 
 #define MOST_WORKERS 1024
@@ -17,6 +18,32 @@ static int64_t least(int64_t a, int64_t b)
   return a < b ? a : b;
 }
 
+static bool is_iterable(const calx_loader *loader)
+{
+  return loader->dataset->iterable != NULL;
+}
+
+// Batches of an epoch, at most.
+static int64_t most_batches(const calx_loader *loader)
+{
+  return is_iterable(loader) ? INT64_MAX : loader->batches;
+}
+
+static cx_data_fill_options fill_options(const calx_loader *loader)
+{
+  const calx_loader_options *o = &loader->options;
+  int64_t size = loader->batch_size;
+  if (!is_iterable(loader)) size = least(size, loader->samples);
+  return (cx_data_fill_options){ .dataset = loader->dataset,
+                                 .batch_size = size,
+                                 .workers = (int)least(o->num_workers,
+                                                       most_batches(loader)),
+                                 .seed = o->seed,
+                                 .drop_last = o->drop_last,
+                                 .collate = o->collate_fn,
+                                 .collate_user = o->collate_user };
+}
+
 static calx_status *open_prefetch(calx_loader *loader,
                                   calx_device *const *devices, int lanes)
 {
@@ -26,32 +53,64 @@ static calx_status *open_prefetch(calx_loader *loader,
     if (device == NULL) CALX_TRY(calx_device_open("xla", &device));
     devices = &device;
   }
-  int64_t batches = loader->batches;
+  int64_t batches = most_batches(loader);
   return cx_data_prefetch_open(
       &(cx_data_prefetch_options){
-          .dataset = loader->dataset,
+          .fill = fill_options(loader),
           .devices = devices,
           .lanes = lanes,
-          .batch_size = least(loader->batch_size, loader->samples),
-          .workers = (int)least(loader->options.num_workers, batches),
           .ahead = (int)least(loader->depth.uploaded, batches),
           .filled = (int)least(loader->depth.filled, batches),
           .uploads = loader->depth.uploads },
       &loader->prefetch);
 }
 
-// Makes the order of the epoch. Samples taken in sequence need none.
-static calx_status *make_order(calx_loader *loader)
+static calx_status *make_list(int64_t **list, int64_t n)
 {
-  if (loader->sampler->order == CX_DATA_SEQUENTIAL) return NULL;
-  if (loader->order == NULL) {
-    size_t bytes;
-    if (!cx_mul_size((size_t)loader->samples, sizeof *loader->order, &bytes) ||
-        (loader->order = cx_alloc(bytes)) == NULL) {
-      return cx_out_of_memory();
-    }
+  size_t bytes;
+  if (*list == NULL && (!cx_mul_size((size_t)n, sizeof **list, &bytes) ||
+                        (*list = cx_alloc(bytes)) == NULL)) {
+    return cx_out_of_memory();
   }
-  return cx_data_sampler_order(loader->sampler, loader->epoch, loader->order);
+  return NULL;
+}
+
+// Goes to the batch that begins at sample `done`.
+static calx_status *find_bound(calx_loader *loader, int lanes)
+{
+  int64_t k = 0;
+  while (k < loader->batches && loader->bounds[k] < loader->done) k++;
+  if (loader->bounds[k] != loader->done) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "loader: no batch of epoch %lld begins at sample %lld of "
+                    "it: the batch sampler makes other batches now",
+                    (long long)loader->epoch, (long long)loader->done);
+  }
+  loader->at = k;
+  loader->left = loader->batches - k;
+  loader->left -= loader->left % lanes;
+  return NULL;
+}
+
+// Makes the order of the epoch, and where its batches begin. Samples taken in
+// sequence need none.
+static calx_status *make_order(calx_loader *loader, int lanes)
+{
+  const calx_sampler *s = loader->sampler;
+  if (s->order == CX_DATA_SEQUENTIAL) return NULL;
+  CALX_TRY(make_list(&loader->order, loader->samples));
+  if (s->write_batches == NULL) {
+    return cx_data_sampler_order(s, loader->epoch, loader->order);
+  }
+  CALX_TRY(make_list(&loader->bounds, loader->batches + 1));
+  int64_t *sizes = loader->bounds + 1, end = 0;
+  CALX_TRY(cx_data_sampler_batch_order(s, loader->epoch, loader->order, sizes));
+  loader->bounds[0] = 0;
+  for (int64_t k = 0; k < loader->batches; k++) {
+    end += sizes[k];
+    sizes[k] = end;
+  }
+  return find_bound(loader, lanes);
 }
 
 calx_status *cx_data_batches_start(calx_loader *loader,
@@ -59,13 +118,17 @@ calx_status *cx_data_batches_start(calx_loader *loader,
 {
   if (loader->left == 0) return NULL;
   CALX_TRY(open_prefetch(loader, devices, lanes));
-  CALX_TRY(make_order(loader));
-  cx_data_prefetch_start(loader->prefetch,
-                         &(cx_data_range){ .order = loader->order,
-                                           .first = loader->done,
-                                           .end = loader->samples,
-                                           .epoch = loader->epoch },
-                         loader->left);
+  CALX_TRY(make_order(loader, lanes));
+  if (loader->left == 0) return NULL;
+  const int64_t *bounds = loader->bounds;
+  cx_data_prefetch_start(
+      loader->prefetch,
+      &(cx_data_range){ .order = loader->order,
+                        .bounds = bounds != NULL ? bounds + loader->at : NULL,
+                        .first = loader->done,
+                        .end = loader->samples,
+                        .epoch = loader->epoch },
+      loader->left);
   return NULL;
 }
 
@@ -89,6 +152,7 @@ static void free_parts(calx_loader *loader)
 {
   cx_data_prefetch_close(loader->prefetch);
   cx_free(loader->order);
+  cx_free(loader->bounds);
 }
 
 const cx_data_kind cx_data_batches = { begin, take, end, free_parts };
@@ -106,16 +170,25 @@ calx_status *cx_data_number(const char *whose, const char *what, int64_t given,
   return NULL;
 }
 
-static calx_status *take_options(const calx_loader_options *given,
+static calx_status *take_options(const calx_dataset *dataset,
+                                 const calx_loader_options *given,
                                  calx_loader_options *out)
 {
   CALX_TRY(cx_options_take("loader", given, out, sizeof *out));
   static const char whose[] = "loader";
   int64_t workers = 0, ahead = 0;
+  if (out->batch_sampler != NULL && (out->batch_size != 0 || out->shuffle ||
+                                     out->sampler != NULL || out->drop_last)) {
+    return cx_invalid(
+        "loader: a batch sampler decides all of .batch_size, .shuffle, "
+        ".sampler and .drop_last: they are not for it");
+  }
   CALX_TRY(cx_data_number(whose, "batch_size", out->batch_size, 1, INT64_MAX,
                           &out->batch_size));
-  CALX_TRY(cx_data_number(whose, "num_workers", out->num_workers, 2,
-                          MOST_WORKERS, &workers));
+  // Workers that each read all of an iterable dataset must be asked for.
+  CALX_TRY(cx_data_number(whose, "num_workers", out->num_workers,
+                          dataset->iterable != NULL ? 1 : 2, MOST_WORKERS,
+                          &workers));
   CALX_TRY(cx_data_number(whose, "prefetch", out->prefetch, 2,
                           CX_DATA_MOST_AHEAD, &ahead));
   out->num_workers = (int)workers;
@@ -123,23 +196,70 @@ static calx_status *take_options(const calx_loader_options *given,
   return NULL;
 }
 
-static calx_status *take_sampler(calx_loader *loader)
+static calx_status *check_sampler(const calx_loader *loader,
+                                  const calx_sampler *s)
 {
   const calx_loader_options *o = &loader->options;
   int64_t size = loader->dataset->size;
-  cx_data_sampler_init(&loader->own, size, o->shuffle, o->seed);
-  if (o->sampler == NULL) return NULL;
-  const calx_status *error = calx_sampler_error(o->sampler);
+  const calx_status *error = calx_sampler_error(s);
   if (error != NULL) return cx_status_copy(error);
   if (o->shuffle) {
     return cx_invalid(
         "loader: a sampler decides the order, .shuffle is not for it");
   }
-  if (o->sampler->size > size) {
-    return cx_invalid("loader: a sampler of %lld samples, the dataset has %lld",
-                      (long long)o->sampler->size, (long long)size);
+  if ((s->write_batches != NULL) != (s == o->batch_sampler)) {
+    return cx_invalid(s == o->batch_sampler
+                          ? "loader: .batch_sampler is no batch sampler: make "
+                            "one of it with calx_batch_sampler"
+                          : "loader: .sampler is a batch sampler: "
+                            ".batch_sampler takes it");
   }
-  loader->sampler = o->sampler;
+  if (s->size > size) {
+    return cx_invalid("loader: a sampler of %lld samples, the dataset has %lld",
+                      (long long)s->size, (long long)size);
+  }
+  return NULL;
+}
+
+static calx_status *take_sampler(calx_loader *loader)
+{
+  const calx_loader_options *o = &loader->options;
+  calx_sampler *s = o->batch_sampler != NULL ? o->batch_sampler : o->sampler;
+  if (o->shuffle || s != NULL) {
+    CALX_TRY(cx_data_not_iterable(
+        "loader: .shuffle and samplers are for others", loader->dataset));
+  }
+  cx_data_sampler_init(&loader->own, loader->dataset->size, o->shuffle,
+                       o->seed);
+  if (s == NULL) return NULL;
+  CALX_TRY(check_sampler(loader, s));
+  loader->sampler = s;
+  return NULL;
+}
+
+static calx_status *count_batches(calx_loader *loader)
+{
+  const calx_dataset *dataset = loader->dataset;
+  const calx_sampler *s = loader->sampler;
+  loader->samples = s->count;
+  loader->batch_size = loader->options.batch_size;
+  loader->batches = cx_data_batch_count(loader->samples, loader->batch_size,
+                                        loader->options.drop_last);
+  int64_t most = least(loader->batch_size, loader->samples);
+  if (s->write_batches != NULL) {
+    loader->batch_size = s->largest;
+    loader->batches = s->batches;
+    most = s->largest;
+  } else if (dataset->iterable != NULL) {
+    loader->batches = -1;
+    most = loader->batch_size;
+  }
+  for (size_t f = 0; f < dataset->n_fields; f++) {
+    size_t bytes;
+    if (cx_mul_size(dataset->field_bytes[f], (size_t)most, &bytes)) continue;
+    return cx_invalid("loader: batches of %lld samples have too many bytes",
+                      (long long)most);
+  }
   return NULL;
 }
 
@@ -152,23 +272,11 @@ static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
   const calx_status *error = calx_dataset_error(dataset);
   if (error != NULL) return cx_status_copy(error);
   calx_loader_options *o = &loader->options;
-  CALX_TRY(take_options(given, o));
+  CALX_TRY(take_options(dataset, given, o));
   loader->dataset = dataset;
-  loader->n_fields = dataset->n_fields;
   CALX_TRY(take_sampler(loader));
-  loader->samples = loader->sampler->count;
-  loader->batch_size = o->batch_size;
   loader->depth = (cx_data_depth){ o->prefetch, o->num_workers, 1 };
-  int64_t most = least(o->batch_size, loader->samples);
-  for (size_t f = 0; f < dataset->n_fields; f++) {
-    size_t bytes;
-    if (cx_mul_size(dataset->field_bytes[f], (size_t)most, &bytes)) continue;
-    return cx_invalid("loader: batches of %lld samples have too many bytes",
-                      (long long)most);
-  }
-  loader->batches =
-      cx_data_batch_count(loader->samples, o->batch_size, o->drop_last);
-  return NULL;
+  return count_batches(loader);
 }
 
 calx_loader *calx_loader_new_with(calx_dataset *dataset,

@@ -101,6 +101,15 @@ cx_data_block *cx_data_block_cache_take(cx_data_block_cache *cache)
   return block;
 }
 
+cx_data_block *cx_data_block_single(size_t bytes)
+{
+  cx_data_block_cache *cache = cx_data_block_cache_new(1, &bytes, 0);
+  if (cache == NULL) return NULL;
+  cx_data_block *block = cx_data_block_cache_take(cache);
+  cx_data_block_cache_free(cache);  // with its block
+  return block;
+}
+
 void cx_data_block_hold(cx_data_block *block, int more)
 {
   atomic_fetch_add(&block->holders, more);

@@ -30,6 +30,8 @@ void cx_data_block_cache_free(cx_data_block_cache *cache);
 
 // A block with one holder; NULL when there is no memory. Thread-safe.
 cx_data_block *cx_data_block_cache_take(cx_data_block_cache *cache);
+// A block of one field that belongs to no cache.
+cx_data_block *cx_data_block_single(size_t bytes);
 void cx_data_block_hold(cx_data_block *block, int more);
 // Ends one hold; the last gives the block back. A `done` of cx_lazy_upload().
 void cx_data_block_release(void *block);

@@ -2,6 +2,7 @@
 // copy of them.
 #include "base/alloc.h"
 #include "data/dataset.h"
+#include "data/iterable.h"
 
 typedef struct concatenation {
   size_t count;
@@ -81,6 +82,9 @@ static calx_status *join(calx_dataset *const *datasets, concatenation *c)
 calx_dataset *calx_dataset_concat(calx_dataset *const *datasets, size_t count)
 {
   calx_status *status = cx_data_same_fields("dataset concat", datasets, count);
+  for (size_t i = 0; i < count && status == NULL; i++) {
+    status = cx_data_not_iterable("dataset concat", datasets[i]);
+  }
   if (status != NULL) return cx_data_failed(status);
   concatenation *c = cx_calloc(1, sizeof *c + count * sizeof c->ends[0]);
   if (c == NULL) return cx_data_failed(cx_out_of_memory());

@@ -105,6 +105,7 @@ void calx_dataset_free(calx_dataset *dataset)
     cx_free((void *)dataset->fields[k].name);
   }
   calx_status_free(dataset->error);
+  cx_free(dataset->iterable);
   cx_free(dataset);
 }
 

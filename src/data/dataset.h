@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "calx/data.h"
+#include "calx/iterable.h"
 
 struct calx_dataset {
   calx_status *error;  // set: there are no samples and no fields
@@ -14,6 +15,7 @@ struct calx_dataset {
   calx_dataset_get_fn *get;
   void *user;
   void (*free)(void *user);
+  calx_iterable *iterable;  // owned; NULL: samples have numbers
 };
 
 // A dataset that only carries an error, which it takes.

@@ -16,7 +16,8 @@ static calx_status *begin(calx_loader *loader)
 
 static calx_status *take(calx_loader *loader, cx_data_made *out_made)
 {
-  *out_made = (cx_data_made){ .size = loader->batch_size,
+  *out_made = (cx_data_made){ .n_fields = loader->n_fields,
+                              .size = loader->batch_size,
                               .passed = loader->batch_size };
   for (size_t k = 0; k < loader->n_fields; k++) {
     out_made->fields[k] = calx_retain(loader->fixed[k]);

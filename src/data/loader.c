@@ -121,6 +121,12 @@ calx_status *calx_loader_load_state(calx_loader *loader,
                     "loader: it is one of a parallel loader's: give the state "
                     "to the loader that the parallel loader is made of");
   }
+  if (loader->batches < 0 && position.samples != 0) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "loader: an iterable dataset is read from its beginning: "
+                    "it cannot go on at sample %lld of an epoch",
+                    (long long)position.samples);
+  }
   if (position.epoch < 0 || position.samples < 0 ||
       position.samples > loader->samples) {
     return cx_invalid(
@@ -137,6 +143,11 @@ void cx_data_loader_begin(calx_loader *loader)
 {
   int64_t size = loader->batch_size, done = loader->done;
   loader->epoch = calx_sampler_epoch(loader->sampler);
+  if (loader->batches < 0 || loader->sampler->write_batches != NULL) {
+    loader->at = 0;
+    loader->left = loader->batches < 0 ? INT64_MAX : loader->batches;
+    return;
+  }
   loader->at = size != 0 ? done / size : 0;
   loader->left = size != 0 ? cx_data_batch_count(loader->samples - done, size,
                                                  loader->options.drop_last)
@@ -152,7 +163,7 @@ static void name_fields(const calx_loader *loader, const cx_data_made *made)
                                        "one of the batch's fields" };
   bool is_short =
       made->size < loader->batch_size && loader->left == 0 && loader->at > 0;
-  for (size_t f = 0; f < loader->n_fields; f++) {
+  for (size_t f = 0; f < made->n_fields; f++) {
     cx_lazy_tensor_set_batch(made->fields[f], parts[f < 2 ? f : 2], is_short);
   }
 }
@@ -167,7 +178,7 @@ static void hand_out(calx_loader *loader, const cx_data_made *made,
   memcpy(loader->handed, made->fields, sizeof loader->handed);
   *out_batch = (calx_batch){ .data = made->fields[0],
                              .target = made->fields[1],
-                             .n_fields = loader->n_fields,
+                             .n_fields = made->n_fields,
                              .size = made->size,
                              .index = loader->at++ };
   memcpy(out_batch->fields, made->fields, sizeof out_batch->fields);

@@ -33,9 +33,8 @@ struct calx_loader {
   calx_status *error;  // set: there are no batches
   const cx_data_kind *kind;
   int64_t batch_size;
-  int64_t samples;  // of an epoch
-  int64_t batches;  // of an epoch
-  size_t n_fields;
+  int64_t samples;        // of an epoch
+  int64_t batches;        // of an epoch; -1: an iterable dataset's, not known
   int64_t per_execution;  // batches between two syncs
   calx_sampler *sampler;  // the caller's, or `own`
   calx_sampler own;
@@ -53,6 +52,8 @@ struct calx_loader {
   calx_loader_options options;
   cx_data_prefetch *prefetch;  // NULL until the first epoch
   int64_t *order;              // (samples) of the running epoch
+  // (batches + 1) positions in it where batches begin; NULL: all have one size.
+  int64_t *bounds;
   cx_data_depth depth;
 
   // One of a parallel loader's.
@@ -62,6 +63,7 @@ struct calx_loader {
 
   // A generator's one batch.
   calx_tensor *fixed[CALX_MAX_FIELDS];
+  size_t n_fields;
 };
 
 // An empty loader, never NULL; cx_data_loader_fail() gives it an error.

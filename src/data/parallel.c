@@ -185,6 +185,12 @@ static calx_status *make_reader(calx_parallel_loader *p,
   p->reader = cx_data_loader_empty();
   if (calx_loader_error(p->reader) != NULL) return cx_out_of_memory();
   CALX_TRY(cx_data_loader_copy(from, p->reader));
+  if (from->batches < 0) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "parallel loader: the dataset is iterable, and how many "
+                    "batches each device gets cannot be told; make a loader "
+                    "for each device");
+  }
   p->resumes = calx_sampler_epoch(p->reader->sampler);
   if (p->reader->kind != &cx_data_generator) return NULL;
   return cx_data_generator_copy(from, p->devices[0], p->reader);

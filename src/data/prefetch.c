@@ -21,9 +21,7 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "base/trace.h"
-#include "data/block_cache.h"
 #include "data/dataset.h"
-#include "data/epoch.h"
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "lazy/lazy.h"
@@ -42,17 +40,17 @@ typedef enum batch_state {
 
 typedef struct batch {
   batch_state state;
-  cx_data_block *block;  // FILLED
-  cx_data_made made;     // its size; READY: the tensors
-  calx_status *error;    // FAILED
-  int64_t bad_sample;    // whose error it is; -1: none in particular
+  cx_data_filled filled;  // FILLED; FAILED: the bad sample
+  cx_data_made made;      // its size; READY: the tensors
+  calx_status *error;     // FAILED
 } batch;
 
 struct cx_data_prefetch {
   cx_data_prefetch_options options;
-  cx_data_block_cache *blocks;
+  cx_data_filler *filler;
   cx_thread *workers;
-  batch *ring;  // (lanes (ahead + filled)), batch k at k modulo that
+  int n_started;  // workers
+  batch *ring;    // (lanes (ahead + filled)), batch k at k modulo that
   int64_t ring_size;
 
   cx_mutex lock;
@@ -77,88 +75,30 @@ static batch *batch_at(cx_data_prefetch *p, int64_t k)
   return &p->ring[k % p->ring_size];
 }
 
-// ---- filling ----------------------------------------------------------------
-
-static int64_t first_position(const cx_data_prefetch *p, int64_t k)
-{
-  return p->range.first + k * p->options.batch_size;
-}
-
-static int64_t samples_in(const cx_data_prefetch *p, int64_t k)
-{
-  int64_t left = p->range.end - first_position(p, k);
-  return left < p->options.batch_size ? left : p->options.batch_size;
-}
-
-// Gets one sample. A dataset may use the library without a scope of its own, so
-// an error in the worker's root scope is the sample's error.
-static calx_status *get_sample(const calx_dataset *dataset, int64_t index,
-                               void *const *fields)
-{
-  calx_status *status = calx_dataset_get(dataset, index, fields);
-  calx_status *pinned = calx_scope_take_error();
-  if (status == NULL) return pinned;
-  calx_status_free(pinned);
-  return status;
-}
-
-static calx_status *fill_samples(cx_data_prefetch *p, int64_t k, batch *b)
-{
-  const calx_dataset *dataset = p->options.dataset;
-  cx_data_epoch = p->range.epoch;
-  for (int64_t i = 0; i < b->made.size && !atomic_load(&p->cut); i++) {
-    int64_t position = first_position(p, k) + i;
-    int64_t index =
-        p->range.order != NULL ? p->range.order[position] : position;
-    void *fields[CALX_MAX_FIELDS];
-    for (size_t f = 0; f < dataset->n_fields; f++) {
-      fields[f] =
-          (char *)b->block->fields[f] + (size_t)i * dataset->field_bytes[f];
-    }
-    calx_status *status = get_sample(dataset, index, fields);
-    if (status != NULL) {
-      b->bad_sample = index;
-      return status;
-    }
-  }
-  return NULL;
-}
-
-static calx_status *fill(cx_data_prefetch *p, int64_t k, batch *b)
-{
-  b->made = (cx_data_made){ .size = samples_in(p, k) };
-  b->bad_sample = -1;
-  b->block = cx_data_block_cache_take(p->blocks);
-  if (b->block == NULL) return cx_out_of_memory();
-  calx_status *status = fill_samples(p, k, b);
-  if (status != NULL) {
-    cx_data_block_release(b->block);
-    b->block = NULL;
-  }
-  return status;
-}
-
 // ---- uploading --------------------------------------------------------------
 
-// Each upload holds the batch's block and releases it when it is done.
+// Each upload holds its block and releases it when it is done.
 static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
 {
   calx_device *device = p->options.devices[k % p->options.lanes];
-  const calx_dataset *dataset = p->options.dataset;
-  cx_data_block *block = b->block;
-  b->block = NULL;
+  cx_data_filled *filled = &b->filled;
   calx_status *status = NULL;
-  for (size_t f = 0; f < dataset->n_fields && status == NULL; f++) {
-    const calx_field *field = &dataset->fields[f];
-    int64_t dims[CALX_MAX_RANK] = { b->made.size };
-    for (size_t d = 0; d < field->rank; d++) dims[d + 1] = field->dims[d];
+  b->made =
+      (cx_data_made){ .size = filled->size, .n_fields = filled->n_fields };
+  for (size_t f = 0; f < filled->n_fields && status == NULL; f++) {
+    const calx_field *field = &filled->fields[f];
+    cx_data_block *block = filled->blocks[f];
+    if (block == NULL) block = filled->blocks[0];
     cx_data_block_hold(block, 1);
-    status = cx_lazy_upload(device, field->dtype, dims, field->rank + 1,
-                            block->fields[f], true, cx_data_block_release,
-                            block, &b->made.fields[f]);
+    status = cx_lazy_upload(device, field->dtype, field->dims, field->rank,
+                            filled->data[f], true, cx_data_block_release, block,
+                            &b->made.fields[f]);
   }
-  cx_data_block_release(block);
-  if (status != NULL) cx_data_loader_release(b->made.fields);
+  cx_data_filled_drop(filled);
+  if (status != NULL) {
+    filled->bad_sample = -1;
+    cx_data_loader_release(b->made.fields);
+  }
   return status;
 }
 
@@ -172,9 +112,23 @@ static bool may_upload(cx_data_prefetch *p)
          batch_at(p, p->n_uploaded)->state == FILLED;
 }
 
-static bool may_fill(const cx_data_prefetch *p)
+static bool is_endless(const cx_data_prefetch *p)
 {
-  return p->n_begun < p->end && p->n_begun < p->n_taken + p->ring_size;
+  return p->options.fill.dataset->iterable != NULL;
+}
+
+// Whether nobody is in the iterator that the next batch is to be read from.
+static bool iterator_is_free(cx_data_prefetch *p)
+{
+  int64_t before = p->n_begun - p->options.fill.workers;
+  return !is_endless(p) || before < p->n_taken ||
+         batch_at(p, before)->state != FILLING;
+}
+
+static bool may_fill(cx_data_prefetch *p)
+{
+  return p->n_begun < p->end && p->n_begun < p->n_taken + p->ring_size &&
+         iterator_is_free(p);
 }
 
 // The caller holds the lock. upload_next() and fill_next() release it while
@@ -205,15 +159,19 @@ static void upload_next(cx_data_prefetch *p)
   finish(p, k, error, READY);
 }
 
-static void fill_next(cx_data_prefetch *p)
+static void fill_next(cx_data_prefetch *p, int worker)
 {
   int64_t k = p->n_begun++;
   batch *b = batch_at(p, k);
   b->state = FILLING;
   p->busy++;
   cx_unlock(&p->lock);
-  calx_status *error = fill(p, k, b);
+  calx_status *error =
+      cx_data_fill(p->filler, worker, &p->range, k, &p->cut, &b->filled);
   cx_lock(&p->lock);
+  if (cx_data_filler_over(p->filler) && p->n_begun < p->end) {
+    p->end = p->n_begun;
+  }
   finish(p, k, error, FILLED);
 }
 
@@ -221,11 +179,12 @@ static void work(void *user)
 {
   cx_data_prefetch *p = user;
   cx_lock(&p->lock);
+  int worker = p->n_started++;
   while (!p->closing) {
     if (may_upload(p)) {
       upload_next(p);
     } else if (may_fill(p)) {
-      fill_next(p);
+      fill_next(p, worker);
     } else {
       cx_cond_wait(&p->work, &p->lock);
     }
@@ -241,7 +200,8 @@ void cx_data_prefetch_start(cx_data_prefetch *p, const cx_data_range *range,
   cx_lock(&p->lock);
   CX_ASSERT(p->busy == 0 && batches % p->options.lanes == 0);
   p->range = *range;
-  p->end = p->cancelled ? 0 : batches;
+  p->end = is_endless(p) ? LEFT - 1 : batches;
+  if (p->cancelled) p->end = 0;
   p->n_begun = p->n_uploaded = p->n_taken = 0;
   for (int i = 0; i < p->options.lanes; i++) p->groups[i] = 0;
   atomic_store(&p->cut, p->cancelled);
@@ -252,7 +212,7 @@ void cx_data_prefetch_start(cx_data_prefetch *p, const cx_data_range *range,
 static void drop_batch(batch *b)
 {
   if (b->state == READY) cx_data_loader_release(b->made.fields);
-  if (b->state == FILLED) cx_data_block_release(b->block);
+  if (b->state == FILLED) cx_data_filled_drop(&b->filled);
   if (b->state == FAILED) calx_status_free(b->error);
   *b = (batch){ 0 };
 }
@@ -288,10 +248,10 @@ static const batch *first_missing(cx_data_prefetch *p, int64_t group)
 static calx_status *batch_error(const cx_data_prefetch *p, int64_t group,
                                 const batch *b)
 {
-  if (b->bad_sample >= 0) {
+  if (b->filled.bad_sample >= 0) {
     return cx_error(calx_status_code(b->error), "sample %lld of %lld: %s",
-                    (long long)b->bad_sample,
-                    (long long)p->options.dataset->size,
+                    (long long)b->filled.bad_sample,
+                    (long long)p->options.fill.dataset->size,
                     calx_status_message(b->error));
   }
   return cx_annotate(cx_status_copy(b->error), "while making batch %lld",
@@ -334,26 +294,40 @@ static void take_ready(cx_data_prefetch *p, int lane, cx_data_made *out_made)
   advance(p);
 }
 
+// Whether there is no batch for the lane. Of an iterable dataset the batches
+// that an iterator at its end did not fill are passed over.
+static bool is_over(cx_data_prefetch *p, int lane)
+{
+  while (is_endless(p) && p->groups[lane] < p->end) {
+    batch *b = batch_at(p, p->groups[lane]);
+    if (b->state != READY || b->made.size > 0) break;
+    b->state = TAKEN;
+    p->groups[lane]++;
+    advance(p);
+  }
+  return p->cancelled || p->groups[lane] * p->options.lanes >= p->end;
+}
+
 calx_status *cx_data_prefetch_take(cx_data_prefetch *p, int lane,
                                    cx_data_made *out_made)
 {
   *out_made = (cx_data_made){ 0 };
   cx_lock(&p->lock);
-  int64_t group = p->groups[lane];
-  CX_ASSERT(p->cancelled || group * p->options.lanes < p->end);
   const batch *missing = NULL;
   int abandoned = -1;
   int64_t start = cx_now_ns(), taken = 0;
-  while (!p->cancelled && (missing = first_missing(p, group)) != NULL &&
+  while (!is_over(p, lane) &&
+         (missing = first_missing(p, p->groups[lane])) != NULL &&
          missing->state != FAILED && (abandoned = abandoned_lane(p)) < 0) {
     cx_cond_wait_ms(&p->changed, &p->lock, CX_DATA_LOOK_MS);
   }
+  int64_t group = p->groups[lane];
   if (abandoned >= 0) taken = p->groups[abandoned];
   cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
   cx_trace_ended(CX_SPAN_LOADER, cx_lazy_device_index_of_thread(), start, 0,
                  NULL);
-  out_made->over = p->cancelled;
-  if (!p->cancelled && missing == NULL) take_ready(p, lane, out_made);
+  out_made->over = is_over(p, lane);
+  if (!out_made->over && missing == NULL) take_ready(p, lane, out_made);
   cx_unlock(&p->lock);
   if (missing == NULL || out_made->over) return NULL;
   if (abandoned >= 0) return abandoned_error(p, group, abandoned, taken);
@@ -376,6 +350,7 @@ void cx_data_prefetch_stop(cx_data_prefetch *p)
   while (p->busy > 0) cx_cond_wait(&p->changed, &p->lock);
   cx_unlock(&p->lock);
   for (int64_t i = 0; i < p->ring_size; i++) drop_batch(&p->ring[i]);
+  if (p->filler != NULL) cx_data_filler_stop(p->filler);
 }
 
 void cx_data_prefetch_cancel(cx_data_prefetch *p)
@@ -393,26 +368,22 @@ void cx_data_prefetch_cancel(cx_data_prefetch *p)
 static calx_status *open_parts(cx_data_prefetch *p, calx_device *const *given)
 {
   const cx_data_prefetch_options *o = &p->options;
-  const calx_dataset *dataset = o->dataset;
-  size_t bytes[CALX_MAX_FIELDS];
-  for (size_t f = 0; f < dataset->n_fields; f++) {
-    bytes[f] = dataset->field_bytes[f] * (size_t)o->batch_size;
-  }
   p->ring = cx_calloc((size_t)p->ring_size, sizeof *p->ring);
-  p->workers = cx_calloc((size_t)o->workers, sizeof *p->workers);
+  p->workers = cx_calloc((size_t)o->fill.workers, sizeof *p->workers);
   p->groups = cx_calloc((size_t)o->lanes, sizeof *p->groups);
-  p->blocks =
-      cx_data_block_cache_new(dataset->n_fields, bytes, (size_t)p->ring_size);
   calx_device **devices = cx_calloc((size_t)o->lanes, sizeof *devices);
   for (int i = 0; devices != NULL && i < o->lanes; i++) {
     devices[i] = given[i];
   }
   p->options.devices = devices;
   if (p->ring == NULL || p->workers == NULL || p->groups == NULL ||
-      p->blocks == NULL || devices == NULL) {
+      devices == NULL) {
     return cx_out_of_memory();
   }
-  for (int w = 0; w < o->workers; w++) {
+  cx_data_fill_options fill = o->fill;
+  fill.keep = (size_t)p->ring_size;
+  CALX_TRY(cx_data_filler_open(&fill, &p->filler));
+  for (int w = 0; w < o->fill.workers; w++) {
     CALX_TRY(cx_thread_start(&p->workers[w], work, p));
   }
   return NULL;
@@ -448,10 +419,10 @@ void cx_data_prefetch_close(cx_data_prefetch *p)
   p->closing = true;
   cx_cond_broadcast(&p->work);
   cx_unlock(&p->lock);
-  for (int w = 0; p->workers != NULL && w < p->options.workers; w++) {
+  for (int w = 0; p->workers != NULL && w < p->options.fill.workers; w++) {
     cx_thread_join(&p->workers[w]);
   }
-  cx_data_block_cache_free(p->blocks);
+  cx_data_filler_close(p->filler);
   cx_cond_free(&p->work);
   cx_cond_free(&p->changed);
   cx_mutex_free(&p->lock);

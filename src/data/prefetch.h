@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "calx/data.h"
+#include "data/fill.h"
 
 typedef struct cx_data_prefetch cx_data_prefetch;
 
@@ -16,11 +17,9 @@ typedef struct cx_data_prefetch cx_data_prefetch;
 enum { CX_DATA_LOOK_MS = 100 };
 
 typedef struct cx_data_prefetch_options {
-  const calx_dataset *dataset;  // outlives the prefetch
+  cx_data_fill_options fill;    // the dataset outlives the prefetch
   calx_device *const *devices;  // of each lane; copied
-  int lanes;                    // at least 1
-  int64_t batch_size;           // whose bytes fit a size_t
-  int workers;                  // threads, at least 1
+  int lanes;                    // at least 1; 1 of an iterable dataset
   int ahead;    // batches of a lane that are uploaded, at most; at least 1
   int filled;   // batches of a lane before that, at most; at least 1
   int uploads;  // under way at a time, at most; at least 1
@@ -28,9 +27,10 @@ typedef struct cx_data_prefetch_options {
 
 typedef struct cx_data_made {
   calx_tensor *fields[CALX_MAX_FIELDS];  // the taker's
-  int64_t size;                          // samples
-  int64_t passed;                        // samples of its group
-  bool over;  // there is none: the prefetch was cancelled
+  size_t n_fields;
+  int64_t size;    // samples
+  int64_t passed;  // samples of its group
+  bool over;  // there is none: the dataset is at its end, or it was cancelled
 } cx_data_made;
 
 calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
@@ -39,15 +39,9 @@ calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
 // Joins the workers; no take may be under way. NULL is accepted.
 void cx_data_prefetch_close(cx_data_prefetch *prefetch);
 
-// The positions of an epoch from which batches are made in order.
-typedef struct cx_data_range {
-  const int64_t *order;  // the sample at each position; NULL: the position
-  int64_t first, end;
-  int64_t epoch;  // its number, for datasets that draw
-} cx_data_range;
-
-// Starts to make batches 0 … batches-1, a multiple of the number of lanes. No
-// epoch may be under way, and the order must stay until the stop.
+// Starts to make batches 0 … batches-1, a multiple of the number of lanes; of
+// an iterable dataset as many as there are. No epoch may be under way, and the
+// order must stay until the stop.
 void cx_data_prefetch_start(cx_data_prefetch *prefetch,
                             const cx_data_range *range, int64_t batches);
 // Waits until the whole group of the lane's next batch is ready. So all lanes

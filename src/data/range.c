@@ -1,6 +1,7 @@
 // data/range: rows [begin, end) of another dataset, without a copy.
 #include "base/alloc.h"
 #include "data/dataset.h"
+#include "data/iterable.h"
 
 typedef struct row_range {
   const calx_dataset *dataset;  // outlives the range
@@ -18,6 +19,8 @@ calx_dataset *calx_dataset_range(calx_dataset *dataset, int64_t begin,
 {
   const calx_status *error = calx_dataset_error(dataset);
   if (error != NULL) return cx_data_failed(cx_status_copy(error));
+  calx_status *iterable = cx_data_not_iterable("dataset range", dataset);
+  if (iterable != NULL) return cx_data_failed(iterable);
   if (begin < 0 || end < begin || end > dataset->size) {
     return cx_data_failed(
         cx_error(CALX_OUT_OF_RANGE,

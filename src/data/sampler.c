@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "calx/dist.h"
 #include "data/dataset.h"
+#include "data/iterable.h"
 #include "data/random.h"
 #include "data/randperm.h"
 
@@ -22,23 +23,52 @@ static calx_sampler no_memory;
 
 // ---- orders -----------------------------------------------------------------
 
-void cx_data_permutation(uint64_t seed, int64_t epoch, int64_t n,
-                         int64_t *out_order)
+void cx_data_permute(cx_data_random *random, int64_t n, int64_t *out_order)
 {
-  cx_data_random random = cx_data_random_new(seed, (uint64_t)epoch);
   for (int64_t i = 0; i < n; i++) out_order[i] = i;
   for (int64_t left = n; left > 1; left--) {
-    int64_t j = (int64_t)cx_data_random_below(&random, (uint64_t)left);
+    int64_t j = (int64_t)cx_data_random_below(random, (uint64_t)left);
     int64_t last = out_order[left - 1];
     out_order[left - 1] = out_order[j];
     out_order[j] = last;
   }
 }
 
+void cx_data_permutation(uint64_t seed, int64_t epoch, int64_t n,
+                         int64_t *out_order)
+{
+  cx_data_random random = cx_data_random_new(seed, (uint64_t)epoch);
+  cx_data_permute(&random, n, out_order);
+}
+
 int64_t cx_data_batch_count(int64_t n, int64_t batch_size, bool drop_last)
 {
   int64_t whole = n / batch_size;
   return whole + (!drop_last && n % batch_size != 0 ? 1 : 0);
+}
+
+// Whole permutations, one after the other, and the beginning of a last one.
+static calx_status *draw(const calx_sampler *s, int64_t epoch,
+                         int64_t *out_order)
+{
+  cx_data_random random = cx_data_random_new(s->seed, (uint64_t)epoch);
+  int64_t at = 0;
+  if (s->replacement) {
+    for (; at < s->count; at++) {
+      out_order[at] = (int64_t)cx_data_random_below(&random, (uint64_t)s->size);
+    }
+    return NULL;
+  }
+  for (; s->size > 0 && s->count - at >= s->size; at += s->size) {
+    cx_data_permute(&random, s->size, out_order + at);
+  }
+  if (at == s->count) return NULL;
+  int64_t *rest = cx_calloc((size_t)s->size, sizeof *rest);
+  if (rest == NULL) return cx_out_of_memory();
+  cx_data_permute(&random, s->size, rest);
+  memcpy(out_order + at, rest, (size_t)(s->count - at) * sizeof *rest);
+  cx_free(rest);
+  return NULL;
 }
 
 // Takes every replicas-th position, beginning with the rank's. Positions past
@@ -68,9 +98,8 @@ calx_status *cx_data_sampler_order(const calx_sampler *sampler, int64_t epoch,
 {
   switch (sampler->order) {
     case CX_DATA_DISTRIBUTED: return share(sampler, epoch, out_order);
-    case CX_DATA_RANDOM:
-      cx_data_permutation(sampler->seed, epoch, sampler->size, out_order);
-      return NULL;
+    case CX_DATA_RANDOM: return draw(sampler, epoch, out_order);
+    case CX_DATA_CUSTOM: return sampler->write(sampler->user, epoch, out_order);
     case CX_DATA_SEQUENTIAL: break;
   }
   for (int64_t i = 0; i < sampler->count; i++) out_order[i] = i;
@@ -98,6 +127,7 @@ static calx_sampler *sampler_of(const calx_dataset *dataset)
     sampler->error = cx_status_copy(calx_dataset_error(dataset));
   } else {
     cx_data_sampler_init(sampler, calx_dataset_size(dataset), false, 0);
+    sampler->error = cx_data_not_iterable("sampler", dataset);
   }
   return sampler;
 }
@@ -123,7 +153,14 @@ calx_sampler *calx_random_sampler_with(const calx_dataset *dataset,
   if (sampler->error != NULL) return sampler;
   calx_random_sampler_options o;
   calx_status *error = cx_options_take("random sampler", given, &o, sizeof o);
+  if (error == NULL &&
+      (o.num_samples < 0 || (o.num_samples > 0 && sampler->size == 0))) {
+    error = cx_invalid("random sampler: num_samples is %lld of %lld samples",
+                       (long long)o.num_samples, (long long)sampler->size);
+  }
   cx_data_sampler_init(sampler, sampler->size, true, o.seed);
+  if (o.num_samples > 0) sampler->count = o.num_samples;
+  sampler->replacement = o.replacement;
   return made(sampler, error);
 }
 
@@ -163,9 +200,33 @@ calx_sampler *calx_distributed_sampler_with(
   return made(sampler, distribute(sampler, given));
 }
 
+calx_sampler *cx_data_sampler_custom(calx_status *error, int64_t size,
+                                     int64_t count,
+                                     calx_sampler_order_fn *write, void *user,
+                                     void (*free)(void *user))
+{
+  calx_sampler *sampler = cx_calloc(1, sizeof *sampler);
+  if (sampler == NULL || error != NULL) {
+    if (free != NULL) free(user);
+  }
+  if (sampler == NULL) {
+    calx_status_free(error);
+    return &no_memory;
+  }
+  sampler->order = CX_DATA_CUSTOM;
+  if (error != NULL) return made(sampler, error);
+  sampler->size = size;
+  sampler->count = count;
+  sampler->write = write;
+  sampler->user = user;
+  sampler->free = free;
+  return sampler;
+}
+
 void calx_sampler_free(calx_sampler *sampler)
 {
   if (sampler == NULL || sampler == &no_memory) return;
+  if (sampler->free != NULL) sampler->free(sampler->user);
   calx_status_free(sampler->error);
   cx_free(sampler);
 }
@@ -200,6 +261,10 @@ calx_status *calx_sampler_order(const calx_sampler *sampler, int64_t *out_order)
   if (error != NULL) return cx_status_copy(error);
   if (out_order == NULL) {
     return cx_invalid("sampler: there is no room for the order: it is NULL");
+  }
+  if (sampler->write_batches != NULL) {
+    return cx_invalid(
+        "sampler: it is a batch sampler: ask it with calx_sampler_batch_order");
   }
   return cx_data_sampler_order(sampler, calx_sampler_epoch(sampler), out_order);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "data/dataset.h"
+#include "data/iterable.h"
 #include "data/randperm.h"
 
 // Sums that are this close to 1 are of fractions, relatively.
@@ -113,5 +114,6 @@ calx_status *calx_random_split_with(calx_dataset *dataset,
   for (size_t k = 0; k < n; k++) out_parts[k] = NULL;
   const calx_status *error = calx_dataset_error(dataset);
   if (error != NULL) return cx_status_copy(error);
+  CALX_TRY(cx_data_not_iterable("random split", dataset));
   return split(dataset, lengths, n, o.seed, out_parts);
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "calx/dataset.h"
 #include "data/dataset.h"
+#include "data/iterable.h"
 
 typedef struct subset {
   const calx_dataset *dataset;  // outlives the subset
@@ -44,6 +45,8 @@ calx_dataset *calx_dataset_subset(calx_dataset *dataset, const int64_t *indices,
 {
   const calx_status *error = calx_dataset_error(dataset);
   if (error != NULL) return cx_data_failed(cx_status_copy(error));
+  calx_status *iterable = cx_data_not_iterable("dataset subset", dataset);
+  if (iterable != NULL) return cx_data_failed(iterable);
   calx_status *status = check(dataset, indices, count);
   if (status != NULL) return cx_data_failed(status);
   if ((uint64_t)count > (SIZE_MAX - sizeof(subset)) / sizeof *indices) {

@@ -25,7 +25,7 @@ static void draw_edges(const cx_data_parameters *p, cx_data_random *random,
 }
 
 static void draw_position(cx_data_random *random, const cx_image *image,
-                       rectangle *r)
+                          rectangle *r)
 {
   r->top = (int64_t)cx_data_random_below(
       random, (uint64_t)(image->height - r->height + 1));
