@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "data/dataset.h"
-#include "data/iterable.h"
 #include "data/loader.h"
 
 #define MOST_WORKERS 1024

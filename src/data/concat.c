@@ -2,7 +2,6 @@
 // copy of them.
 #include "base/alloc.h"
 #include "data/dataset.h"
-#include "data/iterable.h"
 
 typedef struct concatenation {
   size_t count;
@@ -31,39 +30,6 @@ static calx_status *get(void *user, int64_t index, void *const *fields)
   }
   int64_t begin = low > 0 ? c->ends[low - 1] : 0;
   return calx_dataset_get(c->datasets[low], index - begin, fields);
-}
-
-calx_status *cx_data_same_fields(const char *whose,
-                                 calx_dataset *const *datasets, size_t count)
-{
-  if (datasets == NULL || count == 0) {
-    return cx_invalid("%s: there are no datasets", whose);
-  }
-  for (size_t i = 0; i < count; i++) {
-    const calx_dataset *d = datasets[i], *first = datasets[0];
-    const calx_status *error = calx_dataset_error(d);
-    if (error != NULL) {
-      return cx_error(calx_status_code(error), "%s: dataset %zu: %s", whose, i,
-                      calx_status_message(error));
-    }
-    if (d->n_fields != first->n_fields) {
-      return cx_invalid("%s: dataset %zu has %zu fields, dataset 0 has %zu",
-                        whose, i, d->n_fields, first->n_fields);
-    }
-    for (size_t k = 0; k < d->n_fields; k++) {
-      const calx_field *f = &d->fields[k], *g = &first->fields[k];
-      bool same = f->dtype == g->dtype && f->rank == g->rank;
-      for (size_t x = 0; same && x < f->rank; x++) {
-        same = f->dims[x] == g->dims[x];
-      }
-      if (same) continue;
-      return cx_invalid(
-          "%s: field %zu, '%s', has another dtype or shape in dataset %zu than "
-          "in dataset 0",
-          whose, k, f->name, i);
-    }
-  }
-  return NULL;
 }
 
 static calx_status *join(calx_dataset *const *datasets, concatenation *c)

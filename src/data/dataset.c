@@ -148,3 +148,47 @@ calx_status *calx_dataset_get(const calx_dataset *dataset, int64_t index,
   }
   return dataset->get(dataset->user, index, fields);
 }
+
+// ---- what others ask of it --------------------------------------------------
+
+calx_status *cx_data_same_fields(const char *whose,
+                                 calx_dataset *const *datasets, size_t count)
+{
+  if (datasets == NULL || count == 0) {
+    return cx_invalid("%s: there are no datasets", whose);
+  }
+  for (size_t i = 0; i < count; i++) {
+    const calx_dataset *d = datasets[i], *first = datasets[0];
+    const calx_status *error = calx_dataset_error(d);
+    if (error != NULL) {
+      return cx_error(calx_status_code(error), "%s: dataset %zu: %s", whose, i,
+                      calx_status_message(error));
+    }
+    if (d->n_fields != first->n_fields) {
+      return cx_invalid("%s: dataset %zu has %zu fields, dataset 0 has %zu",
+                        whose, i, d->n_fields, first->n_fields);
+    }
+    for (size_t k = 0; k < d->n_fields; k++) {
+      const calx_field *f = &d->fields[k], *g = &first->fields[k];
+      bool same = f->dtype == g->dtype && f->rank == g->rank;
+      for (size_t x = 0; same && x < f->rank; x++) {
+        same = f->dims[x] == g->dims[x];
+      }
+      if (same) continue;
+      return cx_invalid(
+          "%s: field %zu, '%s', has another dtype or shape in dataset %zu than "
+          "in dataset 0",
+          whose, k, f->name, i);
+    }
+  }
+  return NULL;
+}
+
+calx_status *cx_data_not_iterable(const char *whose,
+                                  const calx_dataset *dataset)
+{
+  if (dataset == NULL || dataset->iterable == NULL) return NULL;
+  return cx_invalid(
+      "%s: the dataset is iterable: it has no size, and no sample by number",
+      whose);
+}

@@ -31,4 +31,8 @@ calx_status *cx_data_same_fields(const char *whose,
                                  calx_dataset *const *datasets,
                                  size_t count) CALX_MUST_USE;
 
+// INVALID_ARGUMENT for an iterable dataset, which `whose` cannot use.
+calx_status *cx_data_not_iterable(const char *whose,
+                                  const calx_dataset *dataset) CALX_MUST_USE;
+
 #endif

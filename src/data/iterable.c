@@ -19,15 +19,6 @@ bool calx_get_worker_info(calx_worker_info *out_info)
   return is_worker;
 }
 
-calx_status *cx_data_not_iterable(const char *whose,
-                                  const calx_dataset *dataset)
-{
-  if (dataset == NULL || dataset->iterable == NULL) return NULL;
-  return cx_invalid(
-      "%s: the dataset is iterable: it has no size, and no sample by number",
-      whose);
-}
-
 // ---- an iteration -----------------------------------------------------------
 
 calx_status *cx_data_iteration_next(const calx_dataset *dataset,

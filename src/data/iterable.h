@@ -23,8 +23,4 @@ void cx_data_iteration_end(const calx_dataset *dataset,
 // What calx_get_worker_info() says on the calling thread; NULL: no worker.
 void cx_data_worker_set(const calx_worker_info *info);
 
-// INVALID_ARGUMENT for an iterable dataset, which `whose` cannot use.
-calx_status *cx_data_not_iterable(const char *whose,
-                                  const calx_dataset *dataset) CALX_MUST_USE;
-
 #endif

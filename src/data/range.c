@@ -1,7 +1,6 @@
 // data/range: rows [begin, end) of another dataset, without a copy.
 #include "base/alloc.h"
 #include "data/dataset.h"
-#include "data/iterable.h"
 
 typedef struct row_range {
   const calx_dataset *dataset;  // outlives the range

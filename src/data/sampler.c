@@ -15,7 +15,6 @@
 #include "base/options.h"
 #include "calx/dist.h"
 #include "data/dataset.h"
-#include "data/iterable.h"
 #include "data/random.h"
 #include "data/randperm.h"
 

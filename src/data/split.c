@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "data/dataset.h"
-#include "data/iterable.h"
 #include "data/randperm.h"
 
 // Sums that are this close to 1 are of fractions, relatively.

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "calx/dataset.h"
 #include "data/dataset.h"
-#include "data/iterable.h"
 
 typedef struct subset {
   const calx_dataset *dataset;  // outlives the subset
