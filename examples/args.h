@@ -51,7 +51,7 @@ typedef struct arguments {
   const char *data, *weights, *save, *model;
   int64_t epochs, batch_size, seed, steps, image_size;
   double lr, target, dropout;
-  bool fake_data;
+  bool fake_data, bf16;
 } arguments;
 
 static inline void args_take(char **argv, int option, arguments *a)
@@ -69,6 +69,7 @@ static inline void args_take(char **argv, int option, arguments *a)
     case 'l': a->lr = arg_number(argv, "lr", 1e30); break;
     case 't': a->target = arg_number(argv, "target", 100); break;
     case 'p': a->dropout = arg_number(argv, "dropout", 1); break;
+    case 'x': a->bf16 = true; break;
     default: a->fake_data = true;
   }
 }
@@ -85,7 +86,7 @@ static inline void args_read(int argc, char **argv, const char *usage,
     { "seed", 1, 0, 's' },       { "steps", 1, 0, 'n' },
     { "image-size", 1, 0, 'i' }, { "lr", 1, 0, 'l' },
     { "target", 1, 0, 't' },     { "dropout", 1, 0, 'p' },
-    { "fake_data", 0, 0, 'k' },
+    { "fake_data", 0, 0, 'k' },  { "bf16", 0, 0, 'x' },
   };
   enum { KNOWN = sizeof known / sizeof *known };
   struct option names[KNOWN + 2] = { { "help", 0, 0, 'h' } };

@@ -1,6 +1,6 @@
 """tutorial.py PAGE EXAMPLE PROGRAM [OPTION...]: a page of docs/tutorials is true.
 
-Each block of C stands in the example's source, line by line. The blocks of Python
+Each block of C stands in the example's source or a header that it includes. The blocks of Python
 together are a program, which is run here with PyTorch on 20 random batches; its
 weights, batches and noise are recorded, and PROGRAM, the example linked with
 replay.c, trains from them. What both print of each step is the same to 1e-4.
@@ -25,6 +25,8 @@ def batch(name, options):
     return {
         "autoencoder": lambda: [torch.randn(64, 32)],
         "gan": lambda: [torch.randn(256, 2)],
+        "resnet50": lambda: [torch.randn(size, 3, images, images),
+                             torch.randint(1000, (size,))],
         "transfer": lambda: [digits(64), torch.randint(10, (64,))],
         "vae": lambda: [digits(128), torch.randint(10, (128,))],
         "gpt": lambda: [torch.randint(97, 123, (16, 64)),
@@ -82,7 +84,7 @@ def run_python(page, name, options):
     loader = names["loader"] = Loader(name, options, names)
     names["weights"] = None
     for option, value in options.items():
-        names[option.replace("-", "_")] = value
+        names[option.replace("-", "_")] = int(value) if value.isdigit() else value
     torch.randn = loader.recorded(torch.randn)
     torch.randn_like = loader.recorded(torch.randn_like)
     exec(compile("\n".join(blocks(page, "python")), name, "exec"), names)
