@@ -34,6 +34,7 @@
 #include "calx/scope.h"
 #include "calx/status.h"
 #include "calx/tensor.h"
+#include "calx/text.h"
 #include "calx/transformer.h"
 #include "calx/transforms.h"
 
