@@ -12,18 +12,18 @@
 
 typedef enum class { LETTER, NUMBER, SPACE, OTHER } class;
 
-typedef struct range {
+typedef struct code_range {
   uint32_t first, last;
-} range;
+} code_range;
 
-static const range letters[] = {
+static const code_range letters[] = {
 #include "data/unicode_letters.def"
 };
-static const range numbers[] = {
+static const code_range numbers[] = {
 #include "data/unicode_numbers.def"
 };
 
-static bool has(const range *ranges, size_t count, uint32_t code)
+static bool has(const code_range *ranges, size_t count, uint32_t code)
 {
   size_t low = 0, high = count;
   while (low < high) {
