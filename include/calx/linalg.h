@@ -128,6 +128,70 @@ typedef struct CALX_OPTIONS calx_vander_options {
 CALX_API calx_tensor *calx_vander_with(calx_tensor *x,
                                        const calx_vander_options *options);
 
+// ---- factorisations and systems of equations --------------------------------
+// Of batches of matrices of f32 or f64; the leading dimensions broadcast.
+// @errors  INVALID_ARGUMENT other types, sizes that do not fit
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_cholesky_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool upper; /* the factor is the upper triangle */
+} calx_cholesky_options;
+/** L with L L^T = x, of a symmetric positive definite matrix, of which the
+ *  lower triangle is read; NaN where it is none. @shape (…, n, n)
+ *  @source torch.linalg.cholesky */
+CALX_API calx_tensor *calx_cholesky_with(calx_tensor *x,
+                                         const calx_cholesky_options *options);
+/** The solution of L L^T x = b. @shape b (…, n, k), l (…, n, n)
+ *  @source torch.cholesky_solve */
+CALX_API calx_tensor *calx_cholesky_solve_with(
+    calx_tensor *b, calx_tensor *l, const calx_cholesky_options *options);
+/** The inverse of L L^T. @shape (…, n, n) @source torch.cholesky_inverse */
+CALX_API calx_tensor *calx_cholesky_inverse_with(
+    calx_tensor *l, const calx_cholesky_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_solve_triangular_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool upper;         /* the triangle of `a` that is read */
+  CALX_NAMED bool right;         /* x a = b */
+  CALX_NAMED bool unitriangular; /* a's diagonal counts as ones */
+} calx_solve_triangular_options;
+/** The solution of a x = b, of a triangle. @shape a (…, n, n), b (…, n, k)
+ *  @source torch.linalg.solve_triangular */
+CALX_API calx_tensor *calx_solve_triangular_with(
+    calx_tensor *a, calx_tensor *b,
+    const calx_solve_triangular_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_qr_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool complete; /* q is square; without gradient if m > n */
+} calx_qr_options;
+/** x = q r with orthogonal columns of q and a triangle r, as LAPACK's signs
+ *  are. @param out_r  may be NULL @return q
+ *  @shape (…, m, n) -> (…, m, k), (…, k, n), k the smaller one
+ *  @source torch.linalg.qr */
+CALX_API calx_tensor *calx_qr_with(calx_tensor *x, calx_tensor **out_r,
+                                   const calx_qr_options *options);
+/** The solution of a x = b, by QR. Of a singular matrix infinities and NaN: a
+ *  step cannot fail by a value. @shape a (…, n, n), b (…, n, k) or (…, n)
+ *  @source torch.linalg.solve */
+CALX_API calx_tensor *calx_solve(calx_tensor *a, calx_tensor *b);
+/** The x of least |a x - b|, and among those the shortest; `a` has full rank.
+ *  @shape a (…, m, n), b (…, m, k) @source torch.linalg.lstsq */
+CALX_API calx_tensor *calx_lstsq(calx_tensor *a, calx_tensor *b);
+/** The inverse; as calx_solve. @shape (…, n, n) @source torch.inverse */
+CALX_API calx_tensor *calx_inverse(calx_tensor *x);
+/** The determinant; its gradient is that of an invertible matrix.
+ *  @shape (…, n, n) -> (…) @source torch.det */
+CALX_API calx_tensor *calx_det(calx_tensor *x);
+/** The determinant's sign and the logarithm of its size.
+ *  @param out_logabsdet  may be NULL @shape (…, n, n) -> (…)
+ *  @source torch.slogdet */
+CALX_API calx_tensor *calx_slogdet(calx_tensor *x, calx_tensor **out_logabsdet);
+/** The logarithm of the determinant; NaN of a negative one.
+ *  @shape (…, n, n) -> (…) @source torch.logdet */
+CALX_API calx_tensor *calx_logdet(calx_tensor *x);
+
 #ifdef __cplusplus
 }
 #endif

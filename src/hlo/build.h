@@ -193,6 +193,15 @@ void cx_hlo_sort(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inputs,
                  int64_t dim, cx_hlo_body_fn *body, void *user,
                  cx_hlo_value **out);
 
+// ---- systems of equations ---- of matrices, the last two dimensions
+// The lower triangle L with L L^T = x; x is symmetric. NaN where there is none.
+cx_hlo_value *cx_hlo_cholesky(cx_hlo_builder *b, cx_hlo_value *x);
+// x with a x = y, or a^T x = y; `lower`: the triangle of `a` that is read;
+// `unit`: its diagonal counts as ones.
+cx_hlo_value *cx_hlo_triangular_solve(cx_hlo_builder *b, cx_hlo_value *a,
+                                      cx_hlo_value *y, bool lower, bool unit,
+                                      bool transpose);
+
 // ---- control flow ----
 // A loop over n variables: `condition` returns an i1, `body` the variables'
 // next values. Both have the variables as arguments.

@@ -1,0 +1,265 @@
+// ops/composite_solve: systems of equations, inverses and determinants,
+// composed of the factorisations.
+#include <math.h>
+
+#include "calx/creation.h"
+#include "ops/factor.h"
+
+static calx_tensor *turned(calx_tensor *x)
+{
+  return calx_transpose(x, -2, -1);
+}
+
+bool cx_ops_is_matrix(const char *op, calx_tensor *x, bool square,
+                      calx_tensor **out)
+{
+  if (cx_ops_unfit(op, &x, 1, out)) return false;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+  const bool wide = s->dtype == CALX_F32 || s->dtype == CALX_F64;
+  if (wide && s->rank >= 2 &&
+      (!square || s->dims[s->rank - 2] == s->dims[s->rank - 1])) {
+    return true;
+  }
+  *out = cx_ops_invalid("%s: %s, %smatrices of f32 or f64 are wanted", op,
+                        cx_graph_shape_str(s), square ? "square " : "");
+  return false;
+}
+
+calx_tensor *cx_ops_eye(calx_tensor *x, int64_t n, int64_t m)
+{
+  if (cx_lazy_tensor_poisoned(x)) return x;
+  calx_create_options o = { .size = sizeof o,
+                            .dtype = cx_lazy_tensor_shape(x)->dtype,
+                            .device = calx_tensor_device(x) };
+  return calx_eye_with(n, m, &o);
+}
+
+// Ones on the diagonals of square matrices, as x.
+static calx_tensor *eye_like(calx_tensor *x)
+{
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+  const int64_t n = s->dims[s->rank - 1];
+  return calx_expand(cx_ops_eye(x, n, n), cx_ops_dims_of(s));
+}
+
+// Expands the leading dimensions of both to those to which they broadcast.
+// False: *out is what the function returns.
+static bool same_batch(const char *op, calx_tensor *in[2], calx_tensor **out)
+{
+  cx_graph_shape s[2] = { *cx_lazy_tensor_shape(in[0]),
+                          *cx_lazy_tensor_shape(in[1]) };
+  uint32_t rank = s[0].rank > s[1].rank ? s[0].rank : s[1].rank;
+  cx_graph_shape whole = { .rank = rank };
+  bool fits = s[0].dtype == s[1].dtype && s[0].rank >= 2 && s[1].rank >= 2 &&
+              s[0].dims[s[0].rank - 2] == s[1].dims[s[1].rank - 2];
+  for (uint32_t i = 3; fits && i <= rank; i++) {
+    int64_t a = i <= s[0].rank ? s[0].dims[s[0].rank - i] : 1;
+    int64_t b = i <= s[1].rank ? s[1].dims[s[1].rank - i] : 1;
+    fits = a == b || a == 1 || b == 1;
+    whole.dims[rank - i] = a == 1 ? b : a;
+  }
+  if (!fits) {
+    *out = cx_ops_invalid(
+        "%s: %s and %s do not fit: as many rows, the same element type and "
+        "leading dimensions that broadcast are wanted",
+        op, cx_graph_shape_str(&s[0]), cx_graph_shape_str(&s[1]));
+    return false;
+  }
+  for (int k = 0; k < 2; k++) {
+    for (uint32_t i = 1; i <= 2; i++) {
+      whole.dims[rank - i] = s[k].dims[s[k].rank - i];
+    }
+    in[k] = calx_expand(in[k], cx_ops_dims_of(&whole));
+  }
+  return true;
+}
+
+// ---- triangles --------------------------------------------------------------
+
+calx_tensor *calx_cholesky_with(calx_tensor *x, const calx_cholesky_options *o)
+{
+  CX_OPS_COMPOSITE("cholesky");
+  calx_tensor *bad;
+  if (!cx_ops_is_matrix("cholesky", x, true, &bad)) return bad;
+  CX_OPS_TAKE_OPTIONS(cholesky, o, bad);
+  if (o->upper) x = turned(x);
+  x = cx_ops_record(&cx_ops_cholesky, &x, 1, NULL);
+  return o->upper ? turned(x) : x;
+}
+
+calx_tensor *calx_solve_triangular_with(calx_tensor *a, calx_tensor *b,
+                                        const calx_solve_triangular_options *o)
+{
+  CX_OPS_COMPOSITE("solve_triangular");
+  calx_tensor *in[2] = { a, b }, *bad;
+  if (!cx_ops_is_matrix("solve_triangular", a, true, &bad) ||
+      !cx_ops_is_matrix("solve_triangular", b, false, &bad)) {
+    return bad;
+  }
+  CX_OPS_TAKE_OPTIONS(solve_triangular, o, bad);
+  // x a = b is a^T x^T = b^T.
+  if (o->right) in[1] = turned(b);
+  if (!same_batch("solve_triangular", in, &bad)) return bad;
+  const cx_ops_triangle how = { .lower = !o->upper,
+                                .unit = o->unitriangular,
+                                .transpose = o->right };
+  calx_tensor *x = cx_ops_solve_with(in[0], in[1], &how);
+  return o->right ? turned(x) : x;
+}
+
+calx_tensor *calx_cholesky_solve_with(calx_tensor *b, calx_tensor *l,
+                                      const calx_cholesky_options *o)
+{
+  CX_OPS_COMPOSITE("cholesky_solve");
+  calx_tensor *in[2] = { l, b }, *bad;
+  if (!cx_ops_is_matrix("cholesky_solve", l, true, &bad) ||
+      !cx_ops_is_matrix("cholesky_solve", b, false, &bad)) {
+    return bad;
+  }
+  CX_OPS_TAKE_OPTIONS(cholesky, o, bad);
+  if (!same_batch("cholesky_solve", in, &bad)) return bad;
+  const cx_ops_triangle first = { .lower = !o->upper, .transpose = o->upper };
+  const cx_ops_triangle then = { .lower = !o->upper, .transpose = !o->upper };
+  return cx_ops_solve_with(in[0], cx_ops_solve_with(in[0], in[1], &first),
+                           &then);
+}
+
+calx_tensor *calx_cholesky_inverse_with(calx_tensor *l,
+                                        const calx_cholesky_options *o)
+{
+  calx_tensor *bad;
+  if (!cx_ops_is_matrix("cholesky_inverse", l, true, &bad)) return bad;
+  return calx_cholesky_solve_with(eye_like(l), l, o);
+}
+
+// ---- QR ---------------------------------------------------------------------
+
+calx_tensor *calx_qr_with(calx_tensor *x, calx_tensor **out_r,
+                          const calx_qr_options *o)
+{
+  CX_OPS_COMPOSITE("qr");
+  calx_tensor *bad;
+  cx_ops_qr_parts parts;
+  if (!cx_ops_is_matrix("qr", x, false, &bad)) {
+    if (out_r != NULL) *out_r = bad;
+    return bad;
+  }
+  if (out_r != NULL) *out_r = x;
+  CX_OPS_TAKE_OPTIONS(qr, o, bad);
+  cx_ops_qr_of(x, o->complete, &parts);
+  if (out_r != NULL) *out_r = parts.r;
+  return parts.q;
+}
+
+// Whether b is a vector for each matrix of `a`.
+static bool is_vector(calx_tensor *a, calx_tensor *b)
+{
+  const cx_graph_shape *m = cx_lazy_tensor_shape(a);
+  cx_graph_shape rows = *m;
+  rows.rank--;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(b);
+  return s->rank == 1 || cx_graph_shape_equal(s, &rows);
+}
+
+calx_tensor *calx_solve(calx_tensor *a, calx_tensor *b)
+{
+  CX_OPS_COMPOSITE("solve");
+  calx_tensor *in[2] = { a, b }, *bad;
+  if (!cx_ops_is_matrix("solve", a, true, &bad) ||
+      cx_ops_unfit("solve", in, 2, &bad)) {
+    return bad;
+  }
+  const bool vector = is_vector(a, b);
+  if (vector) in[1] = calx_unsqueeze(b, -1);
+  if (!same_batch("solve", in, &bad)) return bad;
+  cx_ops_qr_parts f;
+  cx_ops_qr_of(in[0], false, &f);
+  calx_tensor *x = cx_ops_solve_with(f.r, calx_matmul(turned(f.q), in[1]),
+                                     &(cx_ops_triangle){ 0 });
+  return vector ? calx_squeeze(x, -1) : x;
+}
+
+calx_tensor *calx_lstsq(calx_tensor *a, calx_tensor *b)
+{
+  CX_OPS_COMPOSITE("lstsq");
+  calx_tensor *in[2] = { a, b }, *bad;
+  if (!cx_ops_is_matrix("lstsq", a, false, &bad) ||
+      !cx_ops_is_matrix("lstsq", b, false, &bad) ||
+      !same_batch("lstsq", in, &bad)) {
+    return bad;
+  }
+  cx_ops_qr_parts f;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(in[0]);
+  if (s->dims[s->rank - 2] >= s->dims[s->rank - 1]) {
+    cx_ops_qr_of(in[0], false, &f);
+    return cx_ops_solve_with(f.r, calx_matmul(turned(f.q), in[1]),
+                             &(cx_ops_triangle){ 0 });
+  }
+  // The shortest solution lies in the rows: a = r^T q^T.
+  cx_ops_qr_of(turned(in[0]), false, &f);
+  const cx_ops_triangle how = { .transpose = true };
+  return calx_matmul(f.q, cx_ops_solve_with(f.r, in[1], &how));
+}
+
+calx_tensor *calx_inverse(calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (!cx_ops_is_matrix("inverse", x, true, &bad)) return bad;
+  CX_OPS_COMPOSITE("inverse");
+  return calx_solve(x, eye_like(x));
+}
+
+// ---- determinants -----------------------------------------------------------
+
+// The triangle's diagonal, and the sign of the other factor's determinant.
+static bool diagonal_of(const char *op, calx_tensor *x, calx_tensor **diagonal,
+                        calx_tensor **sign, calx_tensor **out)
+{
+  if (!cx_ops_is_matrix(op, x, true, out)) return false;
+  cx_ops_qr_parts f;
+  cx_ops_qr_of(x, false, &f);
+  const calx_diagonal_options o = { .size = sizeof o, .dim1 = -2, .dim2 = -1 };
+  *diagonal = calx_diagonal_with(f.r, &o);
+  *sign = f.sign;
+  return true;
+}
+
+static calx_reduce_options last_dim(void)
+{
+  return (calx_reduce_options){ .size = sizeof(calx_reduce_options),
+                                .dims = CALX_DIMS(-1) };
+}
+
+calx_tensor *calx_det(calx_tensor *x)
+{
+  CX_OPS_COMPOSITE("det");
+  calx_tensor *diagonal, *sign, *bad;
+  if (!diagonal_of("det", x, &diagonal, &sign, &bad)) return bad;
+  const calx_reduce_options o = last_dim();
+  return calx_mul(calx_prod_with(diagonal, &o), sign);
+}
+
+calx_tensor *calx_slogdet(calx_tensor *x, calx_tensor **out_logabsdet)
+{
+  CX_OPS_COMPOSITE("slogdet");
+  calx_tensor *diagonal, *sign, *bad;
+  if (!diagonal_of("slogdet", x, &diagonal, &sign, &bad)) {
+    if (out_logabsdet != NULL) *out_logabsdet = bad;
+    return bad;
+  }
+  const calx_reduce_options o = last_dim();
+  if (out_logabsdet != NULL) {
+    *out_logabsdet = calx_sum_with(calx_log(calx_abs(diagonal)), &o);
+  }
+  return calx_mul(calx_prod_with(calx_sign(calx_detach(diagonal)), &o), sign);
+}
+
+calx_tensor *calx_logdet(calx_tensor *x)
+{
+  CX_OPS_COMPOSITE("logdet");
+  calx_tensor *log = NULL;
+  calx_tensor *sign = calx_slogdet(x, &log);
+  if (cx_lazy_tensor_poisoned(sign)) return sign;
+  return calx_where(calx_lt(sign, cx_ops_number(0)), cx_ops_number((double)NAN),
+                    log);
+}

@@ -1,0 +1,43 @@
+// ops/factor: what the factorisations of matrices share. Matrices are the last
+// two dimensions, floating, f32 or f64.
+#ifndef CX_OPS_FACTOR_H
+#define CX_OPS_FACTOR_H
+
+#include "ops/composite.h"
+
+typedef struct cx_ops_triangle {
+  uint32_t lower;      // the triangle of the matrix that is read
+  uint32_t unit;       // its diagonal counts as ones
+  uint32_t transpose;  // the system is that of the transposed triangle
+} cx_ops_triangle;
+
+// x with a x = b; the leading dimensions are equal.
+calx_tensor *cx_ops_solve_with(calx_tensor *a, calx_tensor *b,
+                               const cx_ops_triangle *how);
+
+// Reflections that make a panel x, (N, m, b) with m >= b, upper triangular:
+// H_b … H_1 x = r, with H_k = I - tau_k v_k v_k^T (N. Higham, Accuracy and
+// Stability of Numerical Algorithms, 2nd ed., 19.1). v is (N, m, b), with ones
+// on the diagonal and zeros above, tau is (N, b), and r (N, m, b). Without
+// gradient.
+void cx_ops_householder_panel(calx_tensor *x, calx_tensor **v,
+                              calx_tensor **tau, calx_tensor **r);
+
+typedef struct cx_ops_qr_parts {
+  calx_tensor *q, *r;
+  calx_tensor *sign;  // the determinant of q where it is square: 1 or -1, (N)
+} cx_ops_qr_parts;
+
+// x = q r of matrices (…, m, n): q (…, m, k), r (…, k, n), k = min(m, n), or m
+// where it is to be complete.
+void cx_ops_qr_of(calx_tensor *x, bool complete, cx_ops_qr_parts *out);
+
+// Ones on the diagonal of (n, m), on the device and of the element type of x.
+calx_tensor *cx_ops_eye(calx_tensor *x, int64_t n, int64_t m);
+
+// Whether x is a batch of matrices, square ones on request, of f32 or f64.
+// False: *out is what the function returns.
+bool cx_ops_is_matrix(const char *op, calx_tensor *x, bool square,
+                      calx_tensor **out);
+
+#endif
