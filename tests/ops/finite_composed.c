@@ -48,6 +48,23 @@ static calx_tensor *parts(calx_tensor *x)
   return calx_add(calx_mul(out[0], row[1]), row[2]);
 }
 
+// A symmetric positive definite matrix.
+static calx_tensor *positive(calx_tensor *x)
+{
+  calx_tensor *y = calx_matmul(x, calx_transpose(x, -1, -2));
+  return calx_add(y, calx_eye(3, 3, .dtype = CALX_F64));
+}
+
+// Of both factors.
+static calx_tensor *qr_of(calx_tensor *x)
+{
+  int64_t m = calx_tensor_dim(x, 0), n = calx_tensor_dim(x, 1);
+  calx_tensor *r, *q;
+  q = calx_qr(calx_add(x, calx_mul(2, calx_eye(m, n, .dtype = CALX_F64))), &r);
+  return calx_add(calx_sum(calx_square(calx_mul(q, calx_add(q, 1)))),
+                  calx_sum(calx_square(r)));
+}
+
 // ---- the ops ----------------------------------------------------------------
 
 // clang-format off
@@ -115,6 +132,17 @@ static calx_tensor *parts(calx_tensor *x)
   ROW(vecdot, (calx_square(calx_vecdot(x, in[1], -1))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
   ROW(cross, (calx_square(calx_cross(x, in[1], 0))), -1, 1, false, { 3, 4 }, { 3, 4 }) \
   ROW(matrix_power, (calx_square(calx_matrix_power(x, 3))), -1, 1, false, { 3, 3 }) \
+  ROW(cholesky, (calx_square(calx_cholesky(positive(x)))), -1, 1, false, { 2, 3, 3 }) \
+  ROW(cholesky_solve, (calx_square(calx_cholesky_solve(in[1], calx_cholesky(positive(x))))), -1, 1, false, { 3, 3 }, { 3, 2 }) \
+  ROW(solve_triangular, (calx_square(calx_solve_triangular(positive(x), in[1]))), -1, 1, false, { 3, 3 }, { 3, 2 }) \
+  ROW(solve_triangular_right, (calx_square(calx_solve_triangular(positive(x), in[1], .upper = true, .right = true, .unitriangular = true))), -1, 1, false, { 3, 3 }, { 2, 3 }) \
+  ROW(qr, (qr_of(x)), -1, 1, false, { 4, 3 }) \
+  ROW(qr_wide, (qr_of(x)), -1, 1, false, { 3, 4 }) \
+  ROW(solve, (calx_square(calx_solve(positive(x), in[1]))), -1, 1, false, { 3, 3 }, { 2, 3, 2 }) \
+  ROW(lstsq, (calx_square(calx_lstsq(calx_add(x, calx_eye(4, 2, .dtype = CALX_F64)), in[1]))), -0.2, 0.2, false, { 4, 2 }, { 4, 2 }) \
+  ROW(inverse, (calx_square(calx_inverse(positive(x)))), -1, 1, false, { 3, 3 }) \
+  ROW(det, (calx_square(calx_det(positive(x)))), -1, 1, false, { 2, 3, 3 }) \
+  ROW(logdet, (calx_square(calx_logdet(positive(x)))), -1, 1, false, { 2, 3, 3 }) \
   ROW(multi_dot, (calx_square(calx_multi_dot(in, 3))), -1, 1, false, { 3 }, { 3, 4 }, { 4, 2 }) \
   ROW(vander, (calx_square(calx_vander(x, .n = 4))), -1, 1, false, { 3 }) \
   ROW(addr, (calx_square(calx_addr(x, in[1], in[2], .beta = 2))), -1, 1, false, { 3, 4 }, { 3 }, { 4 }) \

@@ -452,6 +452,17 @@ static bool model_op(call *c)
   ROW(vecdot, calx_vecdot(X, Y, (int)NUMBER("dim", -1))) \
   ROW(cross, calx_cross(X, Y, (int)NUMBER("dim", -1))) \
   ROW(matrix_power, calx_matrix_power(X, (int64_t)NUMBER("n", 1))) \
+  ROW(cholesky, calx_cholesky(X, .upper = flag(c, "upper"))) \
+  ROW(cholesky_solve, calx_cholesky_solve(X, Y, .upper = flag(c, "upper"))) \
+  ROW(cholesky_inverse, calx_cholesky_inverse(X, .upper = flag(c, "upper"))) \
+  ROW(solve_triangular, calx_solve_triangular(X, Y, .upper = flag(c, "upper"), .right = flag(c, "right"), .unitriangular = flag(c, "unitriangular"))) \
+  ROW(qr, (c->n_out = 2, calx_qr(X, &c->out[1], .complete = flag(c, "complete")))) \
+  ROW(solve, calx_solve(X, Y)) \
+  ROW(lstsq, calx_lstsq(X, Y)) \
+  ROW(inverse, calx_inverse(X)) \
+  ROW(det, calx_det(X)) \
+  ROW(slogdet, (c->n_out = 2, calx_slogdet(X, &c->out[1]))) \
+  ROW(logdet, calx_logdet(X)) \
   ROW(multi_dot, calx_multi_dot(c->in, c->n_in)) \
   ROW(chain_matmul, calx_chain_matmul(c->in, c->n_in)) \
   ROW(vander, calx_vander(X, .n = NUMBER("N", 9) == 0 ? CALX_ZERO_INT : (int64_t)NUMBER("N", 0), .increasing = flag(c, "increasing"))) \

@@ -14,6 +14,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+import torch_linalg
 import torch_model
 from safetensors.torch import save_file
 
@@ -155,6 +156,7 @@ SPECIAL.update({
        for op in ("add_", "sub_", "mul_", "div_", "copy_", "zero_", "clamp_")},
     "fill_": lambda x, *y, other=0: x.clone().fill_(*y if y else (other,)),
 })
+SPECIAL.update(torch_linalg.SPECIAL)
 SPECIAL.update(torch_model.SPECIAL)
 TAKES_FUNCTIONAL = {"softmax", "log_softmax", "gelu", "elu", "leaky_relu",
                     "hardtanh", "softplus", "mish", "silu", "relu6", "normalize",
@@ -882,6 +884,8 @@ def main():
                  more_products):
         if only is None or part.__name__ == only:
             part()
+    if only in (None, "factorisations"):
+        torch_linalg.factorisations(case, values)
     torch_model.parts(case, values, only)
     folder = os.path.join(sys.argv[1], "oracle")
     os.makedirs(folder, exist_ok=True)
