@@ -190,16 +190,33 @@ typedef struct CALX_OPTIONS calx_fake_options {
 CALX_API calx_dataset *calx_dataset_fake_with(int64_t size,
                                               const calx_fake_options *options);
 
+/** Of calx_dataset_mnist(). Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_mnist_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool download; /* the files that the folder lacks */
+  /* a URL, http or https, below which the four files are; NULL:
+   * CALX_MNIST_MIRROR of the environment, else torchvision's first */
+  CALX_NAMED const char *mirror;
+} calx_mnist_options;
+
 /**
  * The MNIST digits of a folder, as a training and a test set: train-*-ubyte and
  * t10k-*-ubyte, plain or .gz. Where train-* is absent, the first 8,000 samples
  * of t10k train and the others test. A NULL folder: drawn digits, 8,000 and
  * 2,000 of them. The caller frees both.
- * @errors as calx_dataset_idx; both are NULL then
+ *
+ * With .download the folder is made, and a .gz that is absent or damaged comes
+ * from the mirror, is checked by its SHA-256 and gets its name at once. A
+ * download that broke off goes on where it ended; ranks of a host may all ask.
+ * @errors as calx_dataset_idx; both are NULL then. Of a download: NOT_FOUND,
+ *         PERMISSION_DENIED, UNAVAILABLE the server's answer, or no connection
+ *         DATA_LOSS another size or checksum  INVALID_ARGUMENT no folder, a URL
+ *         of another kind  UNIMPLEMENTED no libcurl: with Debian's package
+ * @source torchvision.datasets.MNIST
  */
-CALX_API calx_status *calx_dataset_mnist(const char *folder,
-                                         calx_dataset **out_train,
-                                         calx_dataset **out_test) CALX_MUST_USE;
+CALX_API calx_status *calx_dataset_mnist_with(
+    const char *folder, calx_dataset **out_train, calx_dataset **out_test,
+    const calx_mnist_options *options) CALX_MUST_USE;
 
 // ---- datasets of other datasets ---------------------------------------------
 
@@ -275,8 +292,6 @@ CALX_API calx_status *calx_random_split_with(
   (CALX_DATA_SITE_ calx_dataset_range(dataset, begin, end))
 #define calx_dataset_digits(size, seed) \
   (CALX_DATA_SITE_ calx_dataset_digits(size, seed))
-#define calx_dataset_mnist(folder, out_train, out_test) \
-  (CALX_DATA_SITE_ calx_dataset_mnist(folder, out_train, out_test))
 #define calx_dataset_subset(dataset, ...) \
   (CALX_DATA_SITE_ calx_dataset_subset(dataset, __VA_ARGS__))
 #define calx_dataset_npy(...) (CALX_DATA_SITE_ calx_dataset_npy(__VA_ARGS__))
@@ -311,5 +326,11 @@ CALX_API calx_status *calx_random_split_with(
   }
 #define calx_dataset_idx(images, ...) \
   CALX_DATASET_IDX_(images, __VA_ARGS__, .size = sizeof(calx_idx_options))
+#define CALX_DATASET_MNIST_(folder, out_train, out_test, ...) \
+  (CALX_DATA_SITE_ calx_dataset_mnist_with(                   \
+      folder, out_train, out_test, &(calx_mnist_options){ __VA_ARGS__ }))
+#define calx_dataset_mnist(folder, out_train, ...)    \
+  CALX_DATASET_MNIST_(folder, out_train, __VA_ARGS__, \
+                      .size = sizeof(calx_mnist_options))
 #endif
 #endif

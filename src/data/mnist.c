@@ -4,9 +4,15 @@
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/file.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "data/dataset.h"
+#include "data/download.h"
+
+// The mirror that torchvision asks first.
+#define MIRROR "https://ossci-datasets.s3.amazonaws.com/mnist"
 
 enum { TRAIN_PART = 8000, DIGITS = 10000 };
 
@@ -116,10 +122,27 @@ static calx_dataset *open_set(const char *folder, const char *set)
   return d;
 }
 
-calx_status *calx_dataset_mnist(const char *folder, calx_dataset **out_train,
-                                calx_dataset **out_test)
+static calx_status *fetch(const char *folder, const calx_mnist_options *given)
+{
+  calx_mnist_options o;
+  CALX_TRY(cx_options_take("mnist", given, &o, sizeof o));
+  if (!o.download) return NULL;
+  if (folder == NULL) {
+    return cx_invalid("mnist: a download needs a folder, it is NULL");
+  }
+  const char *mirror = o.mirror;
+  if (mirror == NULL) mirror = cx_env_text("CALX_MNIST_MIRROR");
+  if (mirror == NULL) mirror = MIRROR;
+  return cx_data_download_all(folder, mirror, cx_data_mnist_files, 4);
+}
+
+calx_status *calx_dataset_mnist_with(const char *folder,
+                                     calx_dataset **out_train,
+                                     calx_dataset **out_test,
+                                     const calx_mnist_options *options)
 {
   *out_train = *out_test = NULL;
+  CALX_TRY(fetch(folder, options));
   if (folder == NULL) {
     return split(calx_dataset_digits(DIGITS, 1), out_train, out_test);
   }

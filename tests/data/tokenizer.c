@@ -150,7 +150,7 @@ static void test_blocks(void **state)
   calx_tokenizer_free(t);
   assert_null(calx_dataset_error(d));
   assert_int_equal(calx_dataset_size(d), 3);
-  int64_t data[3], target[3];
+  int64_t data[4], target[4];
   CHECK_OK(calx_dataset_get(d, 2, (void *[]){ data, target }));
   for (int i = 0; i < 3; i++) {
     assert_int_equal(data[i], 'g' + i);
