@@ -4,6 +4,7 @@
 #ifndef CALX_CALX_H
 #define CALX_CALX_H
 
+#include "calx/amp.h"
 #include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "calx/collate.h"
@@ -33,6 +34,7 @@
 #include "calx/sampler.h"
 #include "calx/scope.h"
 #include "calx/status.h"
+#include "calx/swa_utils.h"
 #include "calx/tensor.h"
 #include "calx/text.h"
 #include "calx/transformer.h"

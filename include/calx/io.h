@@ -16,6 +16,7 @@
 #ifndef CALX_IO_H
 #define CALX_IO_H
 
+#include "calx/amp.h"
 #include "calx/data.h"
 #include "calx/lr_scheduler.h"
 #include "calx/nn.h"
@@ -203,6 +204,25 @@ CALX_API calx_status *calx_lr_scheduler_state_dict(
  */
 CALX_API calx_status *calx_lr_scheduler_load_state_dict(
     calx_lr_scheduler *scheduler, const calx_value *dict) CALX_MUST_USE;
+
+// ---- scaling of losses ------------------------------------------------------
+
+/**
+ * A scaler's numbers by PyTorch's names, as a dict that the caller frees; empty
+ * of a disabled one.
+ * @errors  those of making the scaler
+ * @source  torch.amp.GradScaler.state_dict
+ */
+CALX_API calx_status *calx_grad_scaler_state_dict(
+    calx_grad_scaler *scaler, calx_value **out_dict) CALX_MUST_USE;
+/**
+ * Gives a scaler a state, calx's or PyTorch's: all or, on failure, nothing. A
+ * disabled scaler takes none.
+ * @errors  INVALID_ARGUMENT no such state, an empty one
+ * @source  torch.amp.GradScaler.load_state_dict
+ */
+CALX_API calx_status *calx_grad_scaler_load_state_dict(
+    calx_grad_scaler *scaler, const calx_value *dict) CALX_MUST_USE;
 
 // ---- files ------------------------------------------------------------------
 // @shape any

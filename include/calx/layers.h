@@ -122,9 +122,10 @@ CALX_API calx_module *calx_nn_embedding_bag_with(
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_nn_batch_norm_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double eps;      /* 0 = 1e-5 */
-  CALX_NAMED double momentum; /* 0 = 0.1, CALX_ZERO = 0 */
-  CALX_NAMED bool no_affine;  /* no weight and bias */
+  CALX_NAMED double eps; /* 0 = 1e-5 */
+  /* 0 = 0.1, CALX_ZERO = 0; NAN: PyTorch's None, the average of all batches */
+  CALX_NAMED double momentum;
+  CALX_NAMED bool no_affine; /* no weight and bias */
   /* batch statistics in evaluation too */
   CALX_NAMED bool no_track_running_stats;
   CALX_NAMED calx_dtype dtype;

@@ -118,7 +118,7 @@ CALX_API calx_hook calx_module_register_full_backward_hook(
 /** In a forward hook of the module: all inputs of the call, of which a forward-
  *  pre hook may replace any in the list. NULL, and 0: no such call is under
  * way. A backward hook has the first input's gradient only.
- *  @shape as the module takes */
+ *  @shape as the module takes @errors none */
 CALX_API calx_tensor **calx_module_hook_inputs(const calx_module *m,
                                                size_t *out_count);
 
@@ -164,6 +164,12 @@ CALX_API void calx_module_parameters(calx_module *m, calx_visit_fn *fn,
  *  is made later leaves frozen ones out. @errors to the root
  *  @source torch.nn.Module.requires_grad_ */
 CALX_API void calx_module_requires_grad(calx_module *m, bool on);
+/** Converts parameters, floating buffers and gradients to a floating type. The
+ *  tensors stay the same ones, so ties and optimisers keep them. An optimiser's
+ *  state gets the type at its next step: convert before it is made, or load it
+ *  again. NULL is accepted.
+ *  @errors to the root: no floating type  @source torch.nn.Module.to */
+CALX_API void calx_module_to(calx_module *m, calx_dtype dtype);
 /**
  * Makes a parameter stand under a second name, as m.b.weight = m.a.weight does
  * in Python. The state dict has both names, an optimiser updates it once, and

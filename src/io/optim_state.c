@@ -111,6 +111,7 @@ static calx_status *put_all(calx_optimizer *opt, bool whole, calx_value *dict)
 static calx_status *check_optimizer(calx_optimizer *opt)
 {
   CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so it has no state dict"));
+  (void)calx_optimizer_steps(opt);  // counts what has been a step
   if (that_keeps(opt)->rule->fields != NULL) return NULL;
   return cx_error(CALX_UNIMPLEMENTED, "%s: it has no state dict",
                   opt->rule->name);

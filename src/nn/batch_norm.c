@@ -25,8 +25,49 @@ calx_batch_norm_options cx_nn_batch_norm_op(const cx_nn_batch_norm *b)
     .bias = cx_nn_tensor(b->m, "bias"),
     .training = calx_module_is_training(b->m) || b->tracked == NULL,
     .eps = b->o.eps,
-    .momentum = b->o.momentum,
+    .momentum = isnan(b->o.momentum) ? 1 : b->o.momentum,
   };
+}
+
+// running = before + (seen - before) / n, with `seen` in running and n of the
+// batches with this one.
+static void average(const cx_nn_batch_norm *b, const char *name,
+                    calx_tensor *before)
+{
+  calx_tensor *running = cx_nn_tensor(b->m, name);
+  calx_dtype dtype = calx_tensor_dtype(running);
+  calx_tensor *w = calx_reciprocal(calx_to_dtype(b->tracked, dtype));
+  calx_tensor *rest = calx_sub_with(calx_scalar(1), w, NULL);
+  calx_tensor *seen = cx_lazy_tensor_detached(running);
+  calx_tensor *next =
+      calx_add_with(calx_mul(before, rest), calx_mul(seen, w), NULL);
+  if (!cx_lazy_tensor_poisoned(next)) cx_lazy_tensor_set_value(running, next);
+}
+
+void cx_nn_batch_norm_before(const cx_nn_batch_norm *b, calx_tensor **before)
+{
+  before[0] = before[1] = NULL;
+  if (!isnan(b->o.momentum) || b->tracked == NULL ||
+      !calx_module_is_training(b->m)) {
+    return;
+  }
+  before[0] = cx_lazy_tensor_detached(cx_nn_tensor(b->m, "running_mean"));
+  before[1] = cx_lazy_tensor_detached(cx_nn_tensor(b->m, "running_var"));
+}
+
+void cx_nn_batch_norm_after(const cx_nn_batch_norm *b, calx_tensor *y,
+                            calx_tensor *const *before)
+{
+  if (!calx_module_is_training(b->m) || b->tracked == NULL ||
+      cx_lazy_tensor_poisoned(y)) {
+    return;
+  }
+  cx_nn_count_batch(b);
+  if (before[0] == NULL) return;
+  cx_lazy_no_grad_begin();
+  average(b, "running_mean", before[0]);
+  average(b, "running_var", before[1]);
+  cx_lazy_no_grad_end();
 }
 
 static calx_tensor *run(const cx_nn_batch_norm *b, calx_tensor *x, bool fits,
@@ -39,11 +80,10 @@ static calx_tensor *run(const cx_nn_batch_norm *b, calx_tensor *x, bool fits,
     return cx_nn_module_refuse(b->m, x, wanted);
   }
   calx_batch_norm_options o = cx_nn_batch_norm_op(b);
+  calx_tensor *before[2];
+  cx_nn_batch_norm_before(b, before);
   calx_tensor *y = calx_batch_norm_with(x, &o);
-  if (calx_module_is_training(b->m) && b->tracked != NULL &&
-      !cx_lazy_tensor_poisoned(y)) {
-    cx_nn_count_batch(b);
-  }
+  cx_nn_batch_norm_after(b, y, before);
   return y;
 }
 
@@ -75,7 +115,11 @@ void cx_nn_batch_norm_repr(const void *state, cx_text *out)
   cx_text_format(out, "%lld, eps=", (long long)b->features);
   cx_nn_repr_real(out, cx_or_default(b->o.eps, 1e-5));
   cx_text_append(out, ", momentum=");
-  cx_nn_repr_real(out, cx_or_default(b->o.momentum, 0.1));
+  if (isnan(b->o.momentum)) {
+    cx_text_append(out, "None");
+  } else {
+    cx_nn_repr_real(out, cx_or_default(b->o.momentum, 0.1));
+  }
   cx_text_format(out, ", affine=%s, bias=%s, track_running_stats=%s", affine,
                  affine, cx_nn_repr_bool(!b->o.no_track_running_stats));
 }
@@ -89,9 +133,6 @@ static calx_status *check(const char *call, int64_t features,
   }
   if (!(o->eps >= 0)) {
     return cx_invalid("%s: eps %g, a positive number is wanted", call, o->eps);
-  }
-  if (isnan(o->momentum)) {
-    return cx_invalid("%s: momentum is NaN, a number is wanted", call);
   }
   return cx_nn_check_dtype(call, o->dtype);
 }

@@ -19,6 +19,11 @@ calx_module *cx_nn_batch_norm_make(const cx_nn_layer *layer,
                                    calx_module *parent, const char *name,
                                    int64_t features,
                                    const calx_nn_batch_norm_options *options);
+// The running statistics before a batch, where the momentum is None; else NULL.
+void cx_nn_batch_norm_before(const cx_nn_batch_norm *b, calx_tensor **before);
+// After a batch: counts it, and makes the running statistics the average.
+void cx_nn_batch_norm_after(const cx_nn_batch_norm *b, calx_tensor *y,
+                            calx_tensor *const *before);
 // Adds one to num_batches_tracked.
 void cx_nn_count_batch(const cx_nn_batch_norm *b);
 

@@ -34,7 +34,7 @@ struct calx_module {
   char *kind;
   calx_forward_fn *forward;
   void *self, *state;
-  const cx_nn_layer *layer;  // NULL: the user's
+  const cx_nn_layer *layer;      // NULL: the user's
   calx_forward_n_fn *forward_n;  // of n_in tensors; NULL: it takes one
   size_t n_in;
   bool training;

@@ -103,15 +103,14 @@ static calx_tensor *forward(void *self, calx_tensor *x)
     return cx_nn_module_refuse(b->m, x, wanted);
   }
   calx_batch_norm_options o = cx_nn_batch_norm_op(b);
-  calx_tensor *y;
+  calx_tensor *y, *before[2];
+  cx_nn_batch_norm_before(b, before);
   if (training && ranks > 1 && x != NULL &&
       cx_lazy_tensor_value(x).node != NULL)
     y = over_ranks(b, x, ranks);
   else
     y = calx_batch_norm_with(x, &o);
-  if (training && b->tracked != NULL && !cx_lazy_tensor_poisoned(y)) {
-    cx_nn_count_batch(b);
-  }
+  cx_nn_batch_norm_after(b, y, before);
   return y;
 }
 

@@ -1,6 +1,7 @@
 // ops/composite_diagonal: diagonals and slices written into tensors, composed
 // of public ops.
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 
 static calx_tensor *count_to(const calx_tensor *x, int64_t n)
@@ -72,6 +73,7 @@ calx_tensor *calx_diag(calx_tensor *x, int64_t diagonal)
 calx_tensor *calx_trace(calx_tensor *x)
 {
   CX_OPS_COMPOSITE("trace");
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   if (cx_ops_unfit("trace", &x, 1, &bad)) return bad;
   if (cx_lazy_tensor_shape(x)->rank != 2) {

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "ops/autocast.h"
 #include "ops/composite.h"
 
 // ---- products over chosen dimensions ----------------------------------------
@@ -188,6 +189,7 @@ calx_tensor *calx_cdist_with(calx_tensor *x, calx_tensor *y,
                              const calx_cdist_options *o)
 {
   CX_OPS_COMPOSITE("cdist");
+  CX_OPS_AUTOCAST(CX_OPS_F32, &x, &y);
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("cdist", in, 2, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(cdist, o, bad);

@@ -46,6 +46,11 @@ static void update(const cx_optim_group *g, const cx_optim_param *p,
   calx_tensor *d = calx_sqrt(calx_div(v, a->correction2));
   d = calx_add_with(d, a->plus_eps, NULL);
   calx_tensor *r = calx_div(calx_div(m, a->correction1), d);
+  // Without eps an element that had no gradient yet is 0 / 0: it stays.
+  if (a->eps == 0) {
+    calx_tensor *zero = cx_optim_number(g->opt, calx_tensor_dtype(m), 0);
+    r = calx_where(calx_eq(m, zero), zero, r);
+  }
   if (a->decay != NULL) r = cx_optim_add_scaled(r, a->decay, value);
   calx_tensor *ratio =
       cx_optim_ratio(g, cx_optim_norm(g, value), cx_optim_norm(g, r), NULL);

@@ -100,6 +100,7 @@ void calx_optimizer_free(calx_optimizer *opt)
   cx_free(opt->defaults);
   cx_free(opt->params);
   cx_free(opt->updates);
+  calx_release(opt->skip);
   calx_status_free(opt->status);
   cx_free(opt);
 }
@@ -157,6 +158,66 @@ static void settle(calx_optimizer *opt)
     memcpy(p->confirmed_number, p->number, sizeof p->number);
   }
   opt->probe = NULL;
+}
+
+// ---- steps that may not be --------------------------------------------------
+
+static void take_back(cx_optim_param *p, bool synced)
+{
+  p->steps--;
+  memcpy(p->number, p->number_before, sizeof p->number);
+  if (!synced) return;
+  p->confirmed_steps = p->steps;
+  memcpy(p->confirmed_number, p->number, sizeof p->number);
+  for (int k = 0; k < CX_OPTIM_STATES && p->steps == 0; k++) {
+    calx_release(p->state[k]);
+    p->state[k] = NULL;
+  }
+}
+
+// Reads whether the last step changed anything, and else counts it no more.
+static void resolve(calx_optimizer *opt)
+{
+  calx_tensor *skip = opt->skip;
+  if (skip == NULL) return;
+  bool undone = was_undone(opt);
+  settle(opt);
+  opt->skip = NULL;
+  bool skipped =
+      !undone && !cx_lazy_tensor_poisoned(skip) && calx_item(skip) != 0;
+  bool synced = opt->probe == NULL;
+  if (skipped) {
+    opt->steps--;
+    if (synced) opt->confirmed_steps = opt->steps;
+  }
+  for (size_t i = 0; i < opt->n; i++) {
+    cx_optim_param *p = &opt->params[i];
+    if (skipped && p->is_skippable) take_back(p, synced);
+    p->is_skippable = false;
+  }
+  calx_release(skip);
+}
+
+// Where the condition holds, the value and the state are what they were; a
+// state that was not there yet is 0.
+static void choose(const calx_optimizer *opt, const cx_optim_param *p,
+                   cx_optim_update *u)
+{
+  if (opt->condition == NULL || u->value == NULL || cx_lazy_scope_failed()) {
+    return;
+  }
+  calx_tensor *keep =
+      calx_ne(opt->condition,
+              cx_optim_number(opt, calx_tensor_dtype(opt->condition), 0));
+  u->value = calx_where(keep, p->tensor, u->value);
+  for (int k = 0; k < CX_OPTIM_STATES; k++) {
+    if (u->state[k] == NULL) continue;
+    calx_tensor *before = p->state[k];
+    if (before == NULL) {
+      before = cx_optim_number(opt, calx_tensor_dtype(u->state[k]), 0);
+    }
+    u->state[k] = calx_where(keep, before, u->state[k]);
+  }
 }
 
 // ---- a step -----------------------------------------------------------------
@@ -288,6 +349,7 @@ static void compute(calx_optimizer *opt)
       update(g, p, grad, u);
     }
     memcpy(u->number, g->next, sizeof u->number);
+    choose(opt, p, u);
     if (calx_scope_error() == NULL) make_state(p, u);
   }
 }
@@ -319,6 +381,8 @@ static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
   }
   cx_lazy_tensor_set_value(p->tensor, u->value);
   p->steps++;
+  p->is_skippable = opt->condition != NULL;
+  memcpy(p->number_before, p->number, sizeof p->number);
   memcpy(p->number, u->number, sizeof p->number);
   if (!opt->keep_gradients)
     cx_lazy_tensor_mark(cx_lazy_tensor_grad(p->tensor), CX_LAZY_T_CONSUMED);
@@ -329,6 +393,7 @@ static calx_status *step(calx_optimizer *opt)
   CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so there is no step"));
   if (cx_lazy_scope_failed()) return NULL;
   if (opt->rule->step != NULL) return opt->rule->step(opt);
+  resolve(opt);
   settle(opt);
   CALX_TRY(check_gradients(opt));
   calx_scope *scope = calx_scope_begin();
@@ -340,6 +405,7 @@ static calx_status *step(calx_optimizer *opt)
       if (u->value != NULL) assign(opt, &opt->params[i], u);
     }
     opt->steps++;
+    if (opt->condition != NULL) opt->skip = calx_retain(opt->condition);
   }
   cx_lazy_no_grad_end();
   return calx_scope_end(scope);
@@ -367,6 +433,7 @@ int64_t calx_optimizer_steps(const calx_optimizer *opt)
 {
   if (opt == NULL) return 0;
   if (opt->inner != NULL) return calx_optimizer_steps(opt->inner);
+  resolve((calx_optimizer *)opt);
   return was_undone(opt) ? opt->confirmed_steps : opt->steps;
 }
 

@@ -22,6 +22,10 @@ typedef struct cx_optim_param {
   int64_t steps;            // that updated it
   int64_t confirmed_steps;  // of them, those that a sync has run
   size_t group;
+  // Of a step that may not have been one, see `skip`: it was updated, and its
+  // numbers before.
+  bool is_skippable;
+  float number_before[CX_OPTIM_NUMBERS];
 } cx_optim_param;
 
 // The results of a rule for one parameter: temporaries of the current scope.
@@ -141,6 +145,11 @@ struct calx_optimizer {
   calx_tensor *probe;
   const cx_graph_node *probe_before, *probe_after;
   calx_status *status;
+  // During a step: where it is not 0 nothing changes. Not owned.
+  calx_tensor *condition;
+  // That of the last step, which the host has counted; owned. It is read, and
+  // the count corrected, when the count is needed. NULL: there is none.
+  calx_tensor *skip;
 };
 
 // Which parameters an optimiser or a group gets.

@@ -31,12 +31,15 @@ RULE(radam, calx_radam(m, .lr = 0.1, .betas = { 0.5, 0.9 }))
 RULE(rprop, calx_rprop(m, .lr = 0.1))
 RULE(asgd, calx_asgd(m, .lr = 0.1, .t0 = 1))
 RULE(lamb, calx_lamb(m, .lr = 0.1, .weight_decay = 0.1))
+// The padding of the shards has no gradient: 0 / 0 without eps.
+RULE(lamb_without_eps, calx_lamb(m, .lr = 0.1, .eps = CALX_ZERO))
 RULE(lars, calx_lars(m, .lr = 1, .trust_coefficient = 0.1))
 RULE(lion, calx_lion(m, .lr = 0.1, .weight_decay = 0.1))
 RULE(adafactor, calx_adafactor(m))
 static make_fn *const rules[] = { adagrad, adamw, adadelta, rmsprop,
                                   adamax,  nadam, radam,    rprop,
-                                  asgd,    lamb,  lars,     lion };
+                                  asgd,    lamb,  lars,     lion,
+                                  lamb_without_eps };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
 // The optimiser has both parameters, or a first and then b as a group.

@@ -122,6 +122,14 @@ static void test_moves(void **state)
   calx_module_requires_grad(m.root, true);
   calx_module_train(m.root, false);
   check_tied(&m);
+  calx_module_to(m.root, CALX_BF16);
+  check_tied(&m);
+  assert_int_equal(calx_tensor_dtype(third), CALX_BF16);
+  CHECK_VALUES(calx_max(third), 0, 2);
+  calx_module_to(m.root, CALX_F32);
+  CHECK_STATUS_OK(calx_module_error(m.root));
+  check_tied(&m);
+  assert_int_equal(calx_tensor_dtype(first), CALX_F32);
   int names = 0, parameters = 0;
   calx_module_visit(m.root, visit_count, &names);
   calx_module_parameters(m.root, visit_count, &parameters);

@@ -280,6 +280,7 @@ static void norms(void)
   ROW("BatchNorm1d(4, eps=1e-3, momentum=0.3)", CALX_SHAPE(3, 4, 5), calx_nn_batch_norm1d(L, 4, .eps = 1e-3, .momentum = 0.3));
   ROW("BatchNorm2d(3, affine=False)", CALX_SHAPE(2, 3, 4, 5), calx_nn_batch_norm2d(L, 3, .no_affine = true));
   ROW("BatchNorm3d(3, track_running_stats=False)", CALX_SHAPE(2, 3, 4, 2, 3), calx_nn_batch_norm3d(L, 3, .no_track_running_stats = true));
+  ROW("BatchNorm2d(3, momentum=None)", CALX_SHAPE(2, 3, 4, 5), calx_nn_batch_norm2d(L, 3, .momentum = (double)NAN));
   ROW("InstanceNorm1d(3)", CALX_SHAPE(2, 3, 7), calx_nn_instance_norm1d(L, 3));
   ROW("InstanceNorm2d(3, affine=True, track_running_stats=True)", CALX_SHAPE(2, 3, 4, 5), calx_nn_instance_norm2d(L, 3, .affine = true, .track_running_stats = true));
   ROW("InstanceNorm3d(3, momentum=0.4, track_running_stats=True)", CALX_SHAPE(3, 4, 5, 2), calx_nn_instance_norm3d(L, 3, .momentum = 0.4, .track_running_stats = true));

@@ -1,4 +1,5 @@
 // autocast: the types in which ops compute, and training in mixed precision.
+#include "base/thread.h"
 #include "calx/calx.h"
 
 #include "support/support.h"
@@ -13,18 +14,20 @@ static calx_tensor *rand_of(calx_dtype dtype, calx_dims dims)
 #define I(d) rand_of(d, CALX_SHAPE(1, 2, 4, 4))
 #define V(d) rand_of(d, CALX_SHAPE(4))
 
-// Results of f32 and bf16 operands have this type in a region of bf16, and of
+// Results of f32, bf16 and f16 operands have the region's type, or f32, and of
 // f64 operands stay f64.
-#define LOWER(expression) GIVES(expression, CALX_BF16)
+#define LOWER(expression) GIVES(expression, region)
 #define FULL(expression) GIVES(expression, CALX_F32)
-#define GIVES(expression, wanted)                                       \
-  for (int i = 0; i < 3; i++) {                                         \
-    static const calx_dtype from[] = { CALX_F32, CALX_BF16, CALX_F64 }; \
-    const calx_dtype d = from[i], want = d == CALX_F64 ? d : (wanted);  \
-    calx_scope *scope = calx_scope_begin();                             \
-    calx_autocast_begin(CALX_BF16);                                     \
-    check(#expression, expression, d, want);                            \
-    CHECK_STATUS_OK(calx_scope_end(scope));                             \
+#define GIVES(expression, wanted)                                          \
+  for (int i = 0; i < 8; i++) {                                            \
+    static const calx_dtype from[] = { CALX_F32, CALX_BF16, CALX_F64,      \
+                                       CALX_F16 };                         \
+    const calx_dtype region = i < 4 ? CALX_BF16 : CALX_F16;                \
+    const calx_dtype d = from[i % 4], want = d == CALX_F64 ? d : (wanted); \
+    calx_scope *scope = calx_scope_begin();                                \
+    calx_autocast_begin(region);                                           \
+    check(#expression, expression, d, want);                               \
+    CHECK_STATUS_OK(calx_scope_end(scope));                                \
   }
 
 static void check(const char *text, const calx_tensor *y, calx_dtype from,
@@ -40,6 +43,18 @@ static void check(const char *text, const calx_tensor *y, calx_dtype from,
 static calx_tensor *classes(void)
 {
   static const int64_t c[4] = { 0, 1, 2, 3 };
+  return calx_tensor_from(c, CALX_I64, CALX_SHAPE(4));
+}
+
+static calx_tensor *labels(void)
+{
+  static const int64_t c[4] = { 1, 2, 3, 1 };
+  return calx_tensor_from(c, CALX_I64, CALX_SHAPE(4, 1));
+}
+
+static calx_tensor *lengths(void)
+{
+  static const int64_t c[4] = { 1, 1, 1, 1 };
   return calx_tensor_from(c, CALX_I64, CALX_SHAPE(4));
 }
 
@@ -75,6 +90,14 @@ static void test_lists(void **state)
   FULL(calx_kl_div(M(d), M(d)));
   FULL(calx_nll_loss(M(d), classes()));
   FULL(calx_cross_entropy(M(d), classes()));
+  FULL(calx_cdist(M(d), M(d)));
+  FULL(calx_trace(M(d)));
+  FULL(calx_margin_ranking_loss(M(d), M(d), M(d)));
+  FULL(calx_cosine_embedding_loss(M(d), M(d), V(d)));
+  FULL(calx_triplet_margin_loss(M(d), M(d), M(d)));
+  FULL(calx_multi_margin_loss(M(d), classes()));
+  FULL(calx_multilabel_margin_loss(V(d), classes()));
+  FULL(calx_ctc_loss(B(d), labels(), lengths(), lengths()));
   // On no list: they take what comes.
   GIVES(calx_tanh(M(d)), d);
   GIVES(calx_add(M(d), M(d)), d);
@@ -197,13 +220,83 @@ static void test_training(void **state)
   CHECK_CLOSE(losses[3], losses[0], 0.02);
 }
 
+// A thread has regions of its own.
+static void in_thread(void *user)
+{
+  calx_dtype *seen = user;
+  calx_scope *scope = calx_scope_begin();
+  seen[0] = calx_autocast_dtype();
+  calx_autocast_begin(CALX_F16);
+  seen[1] = calx_tensor_dtype(calx_mm(M(CALX_F32), M(CALX_F32)));
+  CHECK_STATUS_OK(calx_scope_end(scope));
+  seen[2] = calx_autocast_dtype();
+}
+
+static void test_threads(void **state)
+{
+  (void)state;
+  calx_dtype seen[3] = { CALX_I64, CALX_I64, CALX_I64 };
+  calx_scope *scope = calx_scope_begin();
+  calx_autocast_begin(CALX_BF16);
+  cx_thread other;
+  CHECK_STATUS_OK(cx_thread_start(&other, in_thread, seen));
+  cx_thread_join(&other);
+  assert_int_equal(calx_autocast_dtype(), CALX_BF16);
+  CHECK_STATUS_OK(calx_scope_end(scope));
+  assert_int_equal(seen[0], CALX_DTYPE_DEFAULT);
+  assert_int_equal(seen[1], CALX_F16);
+  assert_int_equal(seen[2], CALX_DTYPE_DEFAULT);
+}
+
+typedef struct product {
+  calx_tensor *w;
+  int calls;
+  calx_dtype dtype[2];
+} product;
+
+static void multiply(void *user, calx_tensor *const *in, calx_tensor **out)
+{
+  product *p = user;
+  out[0] = calx_mm(calx_mm(in[0], p->w), p->w);
+  p->dtype[p->calls++ % 2] = calx_tensor_dtype(out[0]);
+}
+
+// What a checkpoint computes again, outside of the region, has its types: the
+// gradients are those without a checkpoint.
+static void test_checkpoint(void **state)
+{
+  (void)state;
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *grads[2];
+  for (int i = 0; i < 2; i++) {
+    calx_manual_seed(3);
+    product p = { .w = calx_rand(CALX_SHAPE(4, 4)) };
+    calx_tensor *x = calx_rand(CALX_SHAPE(4, 4)), *y;
+    calx_requires_grad(p.w, true);
+    calx_autocast_begin(CALX_BF16);
+    if (i == 0) {
+      calx_checkpoint(multiply, &p, &x, 1, &y, 1);
+    } else {
+      multiply(&p, &x, &y);
+    }
+    calx_autocast_end();
+    calx_backward(calx_sum(y));
+    grads[i] = calx_grad(p.w);
+    assert_int_equal(p.calls, i == 0 ? 2 : 1);
+    assert_int_equal(p.dtype[0], CALX_BF16);
+    if (i == 0) assert_int_equal(p.dtype[1], CALX_BF16);
+  }
+  calx_tensor *apart = calx_max(calx_abs(calx_sub(grads[0], grads[1])));
+  CHECK_CLOSE(calx_item(apart), 0, 0);
+  CHECK_STATUS_OK(calx_scope_end(scope));
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_lists),
-    SUPPORT_TEST(test_mixed),
-    SUPPORT_TEST(test_regions),
-    SUPPORT_TEST(test_training),
+    SUPPORT_TEST(test_lists),   SUPPORT_TEST(test_mixed),
+    SUPPORT_TEST(test_regions), SUPPORT_TEST(test_training),
+    SUPPORT_TEST(test_threads), SUPPORT_TEST(test_checkpoint),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
