@@ -38,6 +38,11 @@ typedef struct CALX_OPTIONS calx_loader_options {
   CALX_NAMED calx_sampler *batch_sampler;
   CALX_NAMED calx_collate_fn *collate_fn; /* NULL: samples are stacked */
   CALX_NAMED void *collate_user;          /* its `user` */
+  /* processes that call the dataset, one for each worker; 0 = none: the threads
+   * call it themselves */
+  CALX_NAMED int num_processes;
+  /* seconds that a process may take for a batch; 0 = any time */
+  CALX_NAMED double timeout;
 } calx_loader_options;
 
 /** A batch: tensors on the loader's device, owned by the loader until the next
@@ -56,11 +61,20 @@ typedef struct calx_loader calx_loader;
 /** Batches of a dataset, which must outlive the loader. Never NULL:
  *  calx_loader_error() tells what is wrong. Neither a device nor a thread is
  *  touched before the first batch is asked for.
+ *
+ *  Worker processes are for datasets whose functions must not run in several
+ *  threads, or may crash: one that ends is an ABORTED of the sample that it
+ *  made, and the program goes on. They are forked here, so make the loader
+ *  first: before devices, calx_launch() and other threads. They see the
+ *  dataset as it is now. Loaders made of this one share them.
  *  @errors INVALID_ARGUMENT a negative batch size, number of workers or of
  *          batches ahead, a sampler of more samples than the dataset has, or
  *          with `shuffle`, a batch sampler in the place of a sampler or the
  *          other way round, any of them or `shuffle` for an iterable dataset;
- *          a failed dataset's or sampler's own
+ *          a timeout without processes, another number of workers than of
+ *          processes; a failed dataset's or sampler's own  FAILED_PRECONDITION
+ *          processes, and this one has several threads already  UNIMPLEMENTED
+ *          processes of an iterable dataset
  *  @threads one thread at a time calls it */
 CALX_API calx_loader *calx_loader_new_with(calx_dataset *dataset,
                                            const calx_loader_options *options);

@@ -39,6 +39,7 @@ static cx_data_fill_options fill_options(const calx_loader *loader)
                                                        most_batches(loader)),
                                  .seed = o->seed,
                                  .drop_last = o->drop_last,
+                                 .processes = loader->processes,
                                  .collate = o->collate_fn,
                                  .collate_user = o->collate_user };
 }
@@ -152,6 +153,7 @@ static void free_parts(calx_loader *loader)
   cx_data_prefetch_close(loader->prefetch);
   cx_free(loader->order);
   cx_free(loader->bounds);
+  cx_data_processes_release(loader->processes);
 }
 
 const cx_data_kind cx_data_batches = { begin, take, end, free_parts };
@@ -184,6 +186,22 @@ static calx_status *take_options(const calx_dataset *dataset,
   }
   CALX_TRY(cx_data_number(whose, "batch_size", out->batch_size, 1, INT64_MAX,
                           &out->batch_size));
+  int64_t processes = 0;
+  CALX_TRY(cx_data_number(whose, "num_processes", out->num_processes, 0,
+                          MOST_WORKERS, &processes));
+  if (processes > 0 && out->num_workers == 0) {
+    out->num_workers = out->num_processes;
+  }
+  if (processes > 0 && out->num_workers != out->num_processes) {
+    return cx_invalid(
+        "loader: %d workers and %d processes: each process has one worker",
+        out->num_workers, out->num_processes);
+  }
+  if (!(out->timeout >= 0) || (out->timeout > 0 && processes == 0)) {
+    return cx_invalid(
+        "loader: a timeout of %g s, %d processes: a timeout is of processes",
+        out->timeout, out->num_processes);
+  }
   // Workers that each read all of an iterable dataset must be asked for.
   CALX_TRY(cx_data_number(whose, "num_workers", out->num_workers,
                           dataset->iterable != NULL ? 1 : 2, MOST_WORKERS,
@@ -262,6 +280,23 @@ static calx_status *count_batches(calx_loader *loader)
   return NULL;
 }
 
+static calx_status *start_processes(calx_loader *loader)
+{
+  const calx_loader_options *o = &loader->options;
+  if (is_iterable(loader)) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "loader: worker processes of an iterable dataset; threads "
+                    "read it, .num_workers of them");
+  }
+  return cx_data_processes_open(
+      &(cx_data_processes_options){
+          .dataset = loader->dataset,
+          .count = o->num_processes,
+          .batch_size = least(loader->batch_size, loader->samples),
+          .timeout = o->timeout },
+      &loader->processes);
+}
+
 static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
                            const calx_loader_options *given)
 {
@@ -275,7 +310,8 @@ static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
   loader->dataset = dataset;
   CALX_TRY(take_sampler(loader));
   loader->depth = (cx_data_depth){ o->prefetch, o->num_workers, 1 };
-  return count_batches(loader);
+  CALX_TRY(count_batches(loader));
+  return o->num_processes > 0 ? start_processes(loader) : NULL;
 }
 
 calx_loader *calx_loader_new_with(calx_dataset *dataset,

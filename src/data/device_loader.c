@@ -50,6 +50,7 @@ calx_status *cx_data_loader_copy(const calx_loader *from, calx_loader *loader)
   loader->dataset = from->dataset;
   loader->options = from->options;
   loader->done = from->done;
+  loader->processes = cx_data_processes_hold(from->processes);
   const calx_sampler *s = from->sampler;
   if (s == &from->own) {
     cx_data_sampler_init(&loader->own, s->size, s->order == CX_DATA_RANDOM,

@@ -53,11 +53,31 @@ static int64_t samples_in(const cx_data_filler *f, const cx_data_range *r,
   return left < f->options.batch_size ? left : f->options.batch_size;
 }
 
-static calx_status *fill_numbered(cx_data_filler *f, const cx_data_range *range,
-                                  int64_t k, const atomic_bool *cut,
-                                  cx_data_filled *b)
+static calx_status *fill_elsewhere(cx_data_filler *f,
+                                   const calx_worker_info *info,
+                                   const cx_data_range *range, int64_t k,
+                                   const atomic_bool *cut, cx_data_filled *b)
+{
+  cx_data_remote remote = { .info = *info,
+                            .order = range->order,
+                            .first = first_position(f, range, k),
+                            .count = b->size,
+                            .fields = b->blocks[0]->fields,
+                            .cut = cut };
+  calx_status *status = cx_data_processes_fill(f->options.processes, &remote);
+  b->bad_sample = remote.bad_sample;
+  return status;
+}
+
+static calx_status *fill_numbered(cx_data_filler *f,
+                                  const calx_worker_info *info,
+                                  const cx_data_range *range, int64_t k,
+                                  const atomic_bool *cut, cx_data_filled *b)
 {
   b->size = samples_in(f, range, k);
+  if (f->options.processes != NULL) {
+    return fill_elsewhere(f, info, range, k, cut, b);
+  }
   for (int64_t i = 0; i < b->size && !atomic_load(cut); i++) {
     int64_t position = first_position(f, range, k) + i;
     int64_t index = range->order != NULL ? range->order[position] : position;
@@ -154,7 +174,7 @@ static calx_status *fill(cx_data_filler *f, const calx_worker_info *info,
                          const atomic_bool *cut, cx_data_filled *b)
 {
   CALX_TRY(f->iterations != NULL ? fill_next(f, info, cut, b)
-                                 : fill_numbered(f, range, k, cut, b));
+                                 : fill_numbered(f, info, range, k, cut, b));
   if (b->size == 0 || atomic_load(cut)) return NULL;
   if (f->options.collate != NULL) return collate(f, b);
   describe_stacked(f->options.dataset, b);

@@ -7,6 +7,7 @@
 #include "calx/data.h"
 #include "data/block_cache.h"
 #include "data/iterable.h"
+#include "data/processes.h"
 
 // The positions of an epoch from which batches are made in order.
 typedef struct cx_data_range {
@@ -25,7 +26,8 @@ typedef struct cx_data_fill_options {
   bool drop_last;            // of each iterator's samples
   calx_collate_fn *collate;  // NULL: samples are stacked
   void *collate_user;
-  size_t keep;  // blocks that are kept for reuse
+  cx_data_processes *processes;  // held by the caller; NULL: none
+  size_t keep;                   // blocks that are kept for reuse
 } cx_data_fill_options;
 
 typedef struct cx_data_filler cx_data_filler;

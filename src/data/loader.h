@@ -55,6 +55,7 @@ struct calx_loader {
   // (batches + 1) positions in it where batches begin; NULL: all have one size.
   int64_t *bounds;
   cx_data_depth depth;
+  cx_data_processes *processes;  // a hold on them; NULL: none
 
   // One of a parallel loader's.
   calx_parallel_loader *parallel;

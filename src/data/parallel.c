@@ -127,7 +127,8 @@ static void end(calx_loader *lane)
 
 static void free_parts(calx_loader *lane)
 {
-  (void)lane;  // the parallel loader owns everything
+  // The parallel loader owns everything else.
+  cx_data_processes_release(lane->processes);
 }
 
 static const cx_data_kind kind = { begin, take, end, free_parts };

@@ -139,8 +139,8 @@ static void test_split_refused(void **state)
   check_split_refused((double[]){ 2, -2, 10 }, 3, "length 1 is -2");
   check_split_refused((double[]){ 1.5, -0.5 }, 2, "length 0 is 1.5");
   check_split_refused((double[]){ 2.5, 7.5 }, 2, "whole numbers");
-  check_split_refused((double[]){ NAN, 1 }, 2, "length 0 is nan");
-  check_split_refused((double[]){ INFINITY }, 1, "length 0 is inf");
+  check_split_refused((double[]){ (double)NAN, 1 }, 2, "length 0 is nan");
+  check_split_refused((double[]){ (double)INFINITY }, 1, "length 0 is inf");
   check_split_refused(NULL, 0, "no lengths");
   calx_dataset *part;
   CHECK_FAILS(CALX_INVALID_ARGUMENT,

@@ -155,7 +155,7 @@ static void test_missing(void **state)
   CHECK_SAYS(CALX_DATA_LOSS, calx_dataset_error(d),
              "line 2, column 'b': '' is missing");
   calx_dataset_free(d);
-  const double fills[] = { NAN, CALX_ZERO, -1 };
+  const double fills[] = { (double)NAN, CALX_ZERO, -1 };
   for (int i = 0; i < 3; i++) {
     float row[2];
     d = calx_dataset_csv(path, .missing = fills[i]);
@@ -172,7 +172,7 @@ static void test_missing(void **state)
   d = calx_dataset_csv(path, .missing = 300, .dtype = CALX_I8);
   CHECK_SAYS(CALX_INVALID_ARGUMENT, calx_dataset_error(d), "missing is 300");
   calx_dataset_free(d);
-  d = calx_dataset_csv(path, .missing = NAN, .dtype = CALX_I64);
+  d = calx_dataset_csv(path, .missing = (double)NAN, .dtype = CALX_I64);
   CHECK_SAYS(CALX_INVALID_ARGUMENT, calx_dataset_error(d), "missing is nan");
   calx_dataset_free(d);
 }

@@ -165,11 +165,11 @@ static void test_weights_refused(void **state)
   check_failed(calx_weighted_random_sampler(w, 3, 0), "num_samples is 0");
   check_failed(calx_weighted_random_sampler(w, 3, 3, .no_replacement = true),
                "2 of 3 weights are above 0");
-  double bad[] = { 1, NAN };
+  double bad[] = { 1, (double)NAN };
   check_failed(calx_weighted_random_sampler(bad, 2, 1), "weight 1 is nan");
   bad[1] = -1;
   check_failed(calx_weighted_random_sampler(bad, 2, 1), "weight 1 is -1");
-  bad[1] = INFINITY;
+  bad[1] = (double)INFINITY;
   check_failed(calx_weighted_random_sampler(bad, 2, 1), "weight 1 is inf");
   bad[0] = bad[1] = 1.5e308;
   check_failed(calx_weighted_random_sampler(bad, 2, 1), "is inf");
