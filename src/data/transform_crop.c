@@ -7,6 +7,12 @@
 
 // ---- cutting out ------------------------------------------------------------
 
+typedef struct crop_origin {
+  int64_t top, left;
+  calx_padding_mode mode;
+  float fill;
+} crop_origin;
+
 // Where a row or column outside of 0 … n-1 is taken from; -1: from nowhere.
 static int64_t inside(int64_t i, int64_t n, calx_padding_mode mode)
 {
@@ -19,24 +25,43 @@ static int64_t inside(int64_t i, int64_t n, calx_padding_mode mode)
   }
 }
 
-static void crop_pixels(const cx_image *from, cx_image *to, int64_t top,
-                        int64_t left, calx_padding_mode mode, double fill)
+// Columns [begin, end) of one row of the result, one by one.
+static void crop_edge(const cx_image *from, size_t row_begin, cx_image *to,
+                      size_t at, const crop_origin *p, int64_t begin,
+                      int64_t end)
+{
+  for (int64_t x = begin; x < end; x++) {
+    int64_t column = inside(p->left + x, from->width, p->mode);
+    float value =
+        column < 0 ? p->fill : cx_data_load(from, row_begin + (size_t)column);
+    cx_data_store(to, at + (size_t)x, value);
+  }
+}
+
+static void crop_pixels(const cx_image *from, cx_image *to,
+                        const crop_origin *p)
 {
   size_t at = 0, bytes = from->is_float ? sizeof(float) : 1;
+  int64_t width = to->width;
+  // Columns of the result that are columns of the image.
+  int64_t first = p->left < 0 ? -p->left : 0;
+  int64_t last = from->width - p->left < width ? from->width - p->left : width;
   for (int64_t c = 0; c < from->channels; c++) {
-    for (int64_t y = 0; y < to->height; y++) {
-      int64_t row = inside(top + y, from->height, mode);
-      size_t begin = (size_t)(c * from->height + row) * (size_t)from->width;
-      for (int64_t x = 0; x < to->width; x++, at++) {
-        int64_t column = inside(left + x, from->width, mode);
-        if (row < 0 || column < 0) {
-          cx_data_store(to, at, (float)fill);
-        } else {
-          memcpy((char *)to->data + at * bytes,
-                 (const char *)from->data + (begin + (size_t)column) * bytes,
-                 bytes);
+    for (int64_t y = 0; y < to->height; y++, at += (size_t)width) {
+      int64_t row = inside(p->top + y, from->height, p->mode);
+      if (row < 0 || first >= last) {
+        for (int64_t x = 0; x < width; x++) {
+          cx_data_store(to, at + (size_t)x, p->fill);
         }
+        continue;
       }
+      size_t begin = (size_t)(c * from->height + row) * (size_t)from->width;
+      crop_edge(from, begin, to, at, p, 0, first);
+      memcpy((char *)to->data + (at + (size_t)first) * bytes,
+             (const char *)from->data +
+                 (begin + (size_t)(p->left + first)) * bytes,
+             (size_t)(last - first) * bytes);
+      crop_edge(from, begin, to, at, p, last, width);
     }
   }
 }
@@ -51,7 +76,7 @@ calx_status *cx_data_crop(cx_image *image, int64_t top, int64_t left,
   }
   cx_image out;
   CALX_TRY(cx_image_new(image->channels, height, width, image->is_float, &out));
-  crop_pixels(image, &out, top, left, mode, fill);
+  crop_pixels(image, &out, &(crop_origin){ top, left, mode, (float)fill });
   cx_data_replace(image, &out);
   return NULL;
 }
@@ -193,17 +218,35 @@ calx_transform *calx_transforms_random_crop_with(
 
 // ---- flips ------------------------------------------------------------------
 
+static void mirror_bytes(uint8_t *row, size_t width)
+{
+  for (size_t a = 0, b = width - 1; a < b; a++, b--) {
+    uint8_t left = row[a];
+    row[a] = row[b];
+    row[b] = left;
+  }
+}
+
+static void mirror_floats(float *row, size_t width)
+{
+  for (size_t a = 0, b = width - 1; a < b; a++, b--) {
+    float left = row[a];
+    row[a] = row[b];
+    row[b] = left;
+  }
+}
+
 static calx_status *apply_horizontal(const cx_data_parameters *p,
                                      cx_data_random *random, cx_image *image)
 {
   if (cx_data_uniform(random, 0, 1) >= p->p) return NULL;
-  int64_t rows = image->channels * image->height, width = image->width;
-  for (int64_t y = 0; y < rows; y++) {
-    for (int64_t x = 0; x < width / 2; x++) {
-      size_t a = (size_t)(y * width + x), b = (size_t)((y + 1) * width - 1 - x);
-      float left = cx_data_load(image, a);
-      cx_data_store(image, a, cx_data_load(image, b));
-      cx_data_store(image, b, left);
+  size_t rows = (size_t)(image->channels * image->height);
+  size_t width = (size_t)image->width;
+  for (size_t y = 0; y < rows; y++) {
+    if (image->is_float) {
+      mirror_floats((float *)image->data + y * width, width);
+    } else {
+      mirror_bytes((uint8_t *)image->data + y * width, width);
     }
   }
   return NULL;
