@@ -49,9 +49,9 @@ static inline void arg_end(int argc, char **argv)
 // The options that examples share. An example sets what it begins with.
 typedef struct arguments {
   const char *data, *weights, *save, *model;
-  int64_t epochs, batch_size, seed, steps, image_size;
-  double lr, target, dropout;
-  bool fake_data, bf16;
+  int64_t epochs, batch_size, seed, steps, image_size, folds;
+  double lr, target;
+  bool fake_data, bf16, no_dropout;
 } arguments;
 
 static inline void args_take(char **argv, int option, arguments *a)
@@ -68,8 +68,9 @@ static inline void args_take(char **argv, int option, arguments *a)
     case 'i': a->image_size = arg_count(argv, "image-size", 32, 4096); break;
     case 'l': a->lr = arg_number(argv, "lr", 1e30); break;
     case 't': a->target = arg_number(argv, "target", 100); break;
-    case 'p': a->dropout = arg_number(argv, "dropout", 1); break;
+    case 'c': a->folds = arg_count(argv, "folds", 1, 5); break;
     case 'x': a->bf16 = true; break;
+    case 'p': a->no_dropout = true; break;
     default: a->fake_data = true;
   }
 }
@@ -85,8 +86,9 @@ static inline void args_read(int argc, char **argv, const char *usage,
     { "epochs", 1, 0, 'e' },     { "batch-size", 1, 0, 'b' },
     { "seed", 1, 0, 's' },       { "steps", 1, 0, 'n' },
     { "image-size", 1, 0, 'i' }, { "lr", 1, 0, 'l' },
-    { "target", 1, 0, 't' },     { "dropout", 1, 0, 'p' },
-    { "fake_data", 0, 0, 'k' },  { "bf16", 0, 0, 'x' },
+    { "target", 1, 0, 't' },     { "no_dropout", 0, 0, 'p' },
+    { "folds", 1, 0, 'c' },      { "fake_data", 0, 0, 'k' },
+    { "bf16", 0, 0, 'x' },
   };
   enum { KNOWN = sizeof known / sizeof *known };
   struct option names[KNOWN + 2] = { { "help", 0, 0, 'h' } };
@@ -104,7 +106,6 @@ static inline void args_read(int argc, char **argv, const char *usage,
   }
   arg_end(argc, argv);
   if (a->lr == 0) a->lr = -0.0;
-  if (a->dropout == 0) a->dropout = -0.0;
 }
 
 #endif

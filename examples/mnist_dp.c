@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accuracy.h"
 #include "args.h"
 #include "mnist_model.h"
 
@@ -55,35 +56,6 @@ static calx_status *train(mnist *m, calx_optimizer *opt, calx_loader *loader,
   return status != NULL ? status : calx_scope_take_error();
 }
 
-static void add(const double *const *values, size_t ranks, size_t count,
-                double *out)
-{
-  for (size_t k = 0; k < count; k++) {
-    out[k] = 0;
-    for (size_t r = 0; r < ranks; r++) out[k] += values[r][k];
-  }
-}
-
-static calx_status *test(mnist *m, calx_loader *loader, double *accuracy)
-{
-  calx_batch batch;
-  double seen[2] = { 0, 0 };  // right, all
-  calx_module_train(m->root, false);
-  while (calx_loader_next(loader, &batch)) {
-    calx_scope *scope = calx_scope_begin();
-    calx_no_grad_begin();  // ends with the scope
-    calx_tensor *output = calx_forward(m->root, batch.data);
-    calx_tensor *guess = calx_argmax(output, .dims = CALX_DIMS(1));
-    seen[0] += calx_item(calx_sum(calx_eq(guess, batch.target)));
-    seen[1] += (double)batch.size;
-    CALX_TRY(calx_scope_end(scope));
-  }
-  CALX_TRY(calx_scope_take_error());
-  CALX_TRY(calx_mesh_reduce("accuracy", seen, 2, add, seen));
-  *accuracy = 100 * seen[0] / seen[1];
-  return NULL;
-}
-
 // What each rank runs, on its own device.
 static calx_status *rank(int index, void *user)
 {
@@ -106,7 +78,7 @@ static calx_status *rank(int index, void *user)
   double accuracy = 0, best = 0;
   for (long epoch = 1; status == NULL && epoch <= r->epochs; epoch++) {
     status = train(&m, opt, loader, epoch);
-    if (status == NULL) status = test(&m, tests, &accuracy);
+    if (status == NULL) status = accuracy_of(m.root, tests, &accuracy);
     if (status != NULL) break;
     calx_master_print("Epoch %ld accuracy %.2f%%\n", epoch, accuracy);
     best = accuracy > best ? accuracy : best;

@@ -25,6 +25,8 @@ def batch(name, options):
     return {
         "autoencoder": lambda: [torch.randn(64, 32)],
         "gan": lambda: [torch.randn(256, 2)],
+        "efficientnet": lambda: [torch.randn(size, 3, images, images),
+                                 torch.randint(4, (size,))],
         "resnet50": lambda: [torch.randn(size, 3, images, images),
                              torch.randint(1000, (size,))],
         "transfer": lambda: [digits(64), torch.randint(10, (64,))],
@@ -84,7 +86,8 @@ def run_python(page, name, options):
     loader = names["loader"] = Loader(name, options, names)
     names["weights"] = None
     for option, value in options.items():
-        names[option.replace("-", "_")] = int(value) if value.isdigit() else value
+        number = int(value) if value.isdigit() else float(value)
+        names[option.replace("-", "_")] = number
     torch.randn = loader.recorded(torch.randn)
     torch.randn_like = loader.recorded(torch.randn_like)
     exec(compile("\n".join(blocks(page, "python")), name, "exec"), names)
