@@ -73,8 +73,7 @@ typedef struct calx_loader calx_loader;
  *          other way round, any of them or `shuffle` for an iterable dataset;
  *          a timeout without processes, another number of workers than of
  *          processes; a failed dataset's or sampler's own  FAILED_PRECONDITION
- *          processes, and this one has several threads already  UNIMPLEMENTED
- *          processes of an iterable dataset
+ *          processes, and this one has several threads already
  *  @threads one thread at a time calls it */
 CALX_API calx_loader *calx_loader_new_with(calx_dataset *dataset,
                                            const calx_loader_options *options);

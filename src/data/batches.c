@@ -283,17 +283,12 @@ static calx_status *count_batches(calx_loader *loader)
 static calx_status *start_processes(calx_loader *loader)
 {
   const calx_loader_options *o = &loader->options;
-  if (is_iterable(loader)) {
-    return cx_error(CALX_UNIMPLEMENTED,
-                    "loader: worker processes of an iterable dataset; threads "
-                    "read it, .num_workers of them");
-  }
   return cx_data_processes_open(
-      &(cx_data_processes_options){
-          .dataset = loader->dataset,
-          .count = o->num_processes,
-          .batch_size = least(loader->batch_size, loader->samples),
-          .timeout = o->timeout },
+      &(cx_data_processes_options){ .dataset = loader->dataset,
+                                    .count = o->num_processes,
+                                    .batch_size =
+                                        fill_options(loader).batch_size,
+                                    .timeout = o->timeout },
       &loader->processes);
 }
 

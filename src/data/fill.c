@@ -95,12 +95,25 @@ static calx_status *fill_numbered(cx_data_filler *f,
 
 // ---- samples in order -------------------------------------------------------
 
-static calx_status *fill_next(cx_data_filler *f, const calx_worker_info *info,
-                              const atomic_bool *cut, cx_data_filled *b)
+// The next samples of the iterator, up to a batch.
+static calx_status *read_next(cx_data_filler *f, const calx_worker_info *info,
+                              const atomic_bool *cut, cx_data_filled *b,
+                              bool *out_over)
 {
   const calx_dataset *dataset = f->options.dataset;
   cx_data_iteration *iteration = &f->iterations[info->id];
-  if (iteration->over) return NULL;
+  if (f->options.processes != NULL) {
+    cx_data_remote remote = { .info = *info,
+                              .owner = f,
+                              .count = f->options.batch_size,
+                              .fields = b->blocks[0]->fields,
+                              .cut = cut };
+    iteration->begun = true;
+    CALX_TRY(cx_data_processes_fill(f->options.processes, &remote));
+    b->size = remote.count;
+    iteration->over = *out_over = remote.over;
+    return NULL;
+  }
   bool over = false;
   while (b->size < f->options.batch_size && !over && !atomic_load(cut)) {
     void *fields[CALX_MAX_FIELDS];
@@ -109,6 +122,16 @@ static calx_status *fill_next(cx_data_filler *f, const calx_worker_info *info,
         cx_data_iteration_next(dataset, iteration, info, fields, &over)));
     if (!over) b->size++;
   }
+  *out_over = over;
+  return NULL;
+}
+
+static calx_status *fill_next(cx_data_filler *f, const calx_worker_info *info,
+                              const atomic_bool *cut, cx_data_filled *b)
+{
+  bool over = false;
+  if (f->iterations[info->id].over) return NULL;
+  CALX_TRY(read_next(f, info, cut, b, &over));
   if (over) atomic_fetch_add(&f->n_over, 1);
   if (over && f->options.drop_last && b->size < f->options.batch_size) {
     b->size = 0;
@@ -212,7 +235,13 @@ void cx_data_filler_stop(cx_data_filler *f)
 {
   if (f->iterations == NULL) return;
   for (int w = 0; w < f->options.workers; w++) {
-    cx_data_iteration_end(f->options.dataset, &f->iterations[w]);
+    cx_data_iteration *iteration = &f->iterations[w];
+    if (f->options.processes == NULL) {
+      cx_data_iteration_end(f->options.dataset, iteration);
+    } else if (iteration->begun) {
+      cx_data_processes_end(f->options.processes, w, f);
+      *iteration = (cx_data_iteration){ 0 };
+    }
   }
   atomic_store(&f->n_over, 0);
 }

@@ -9,14 +9,23 @@
 
 #define CX_DATA_PROCESS_ALIGNED 64
 
+typedef enum cx_data_process_request {
+  CX_DATA_PROCESS_SAMPLES,  // the samples of the list
+  CX_DATA_PROCESS_NEXT,     // the next ones of an iterable dataset
+  CX_DATA_PROCESS_END       // its iterator is to be ended
+} cx_data_process_request;
+
 // The request, then the reply. Only one side writes at a time, but for `cut`
 // and `at`; who may is told by a byte through the socket.
 typedef struct cx_data_process_shared {
-  atomic_bool cut;        // by the loader: leave out the rest
-  _Atomic int64_t at;     // by the worker: the sample that it makes
-  calx_worker_info info;  // of the request
-  int64_t count;          // samples of it
-  calx_code code;         // of the reply
+  atomic_bool cut;     // by the loader: leave out the rest
+  _Atomic int64_t at;  // by the worker: the sample that it makes
+  cx_data_process_request request;
+  const void *owner;  // who reads the iterable dataset
+  calx_worker_info info;
+  int64_t count;   // samples, at most; of the reply: that there are
+  bool over;       // of the reply: the iterator is at its end
+  calx_code code;  // of the reply
   char message[2048];
   // Then (batch_size) numbers of samples and each field's (batch_size, …).
 } cx_data_process_shared;

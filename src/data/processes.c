@@ -184,9 +184,12 @@ static void ask(const cx_data_processes *p, const worker_process *w,
   int64_t *indices = (int64_t *)(void *)((char *)s + p->layout.indices);
   atomic_store(&s->cut, false);
   atomic_store(&s->at, -1);
+  s->request =
+      b->owner != NULL ? CX_DATA_PROCESS_NEXT : CX_DATA_PROCESS_SAMPLES;
+  s->owner = b->owner;
   s->info = b->info;
   s->count = b->count;
-  for (int64_t i = 0; i < b->count; i++) {
+  for (int64_t i = 0; b->owner == NULL && i < b->count; i++) {
     indices[i] = b->order != NULL ? b->order[b->first + i] : b->first + i;
   }
 }
@@ -202,6 +205,8 @@ static calx_status *take_reply(const cx_data_processes *p,
     return cx_error_at(NULL, s->code, "%.*s", (int)sizeof s->message - 1,
                        s->message);
   }
+  b->over = s->over;
+  if (b->owner != NULL) b->count = s->count;
   for (size_t f = 0; f < dataset->n_fields; f++) {
     size_t bytes = (size_t)b->count * dataset->field_bytes[f];
     if (bytes == 0) continue;
@@ -232,6 +237,25 @@ calx_status *cx_data_processes_fill(cx_data_processes *p, cx_data_remote *b)
   calx_status *status = fill_locked(p, w, b);
   cx_unlock(&w->lock);
   return status;
+}
+
+void cx_data_processes_end(cx_data_processes *p, int id, const void *owner)
+{
+  worker_process *w = &p->workers[id % p->n_workers];
+  const atomic_bool cut = false;
+  const cx_data_remote b = { .cut = &cut };
+  bool late = false;
+  cx_lock(&w->lock);
+  if (w->pid != 0) {
+    w->shared->request = CX_DATA_PROCESS_END;
+    w->shared->owner = owner;
+    int64_t deadline = cx_now_ms() + PATIENCE_MS;
+    bool alive = send(w->socket, "g", 1, MSG_NOSIGNAL) == 1 &&
+                 await(w, &b, deadline, &late);
+    if (late) kill(w->pid, SIGKILL);
+    if (late || !alive) bury(w, id);
+  }
+  cx_unlock(&w->lock);
 }
 
 // ---- life -------------------------------------------------------------------

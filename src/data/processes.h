@@ -33,11 +33,13 @@ void cx_data_processes_release(cx_data_processes *processes);
 // A batch that a process makes.
 typedef struct cx_data_remote {
   calx_worker_info info;   // info.id: which process
+  const void *owner;       // of an iterable dataset: who reads; else NULL
   const int64_t *order;    // NULL: samples `first`, `first` + 1, …
   int64_t first, count;    // positions in the order
   void *const *fields;     // where the samples go
   const atomic_bool *cut;  // set: the rest is left out
   int64_t bad_sample;      // of a failure
+  bool over;               // the iterator is at its end; `count` samples came
 } cx_data_remote;
 
 // Thread-safe; two batches of one process are made one after the other.
@@ -45,5 +47,8 @@ typedef struct cx_data_remote {
 //         which it is ended; the dataset's own
 calx_status *cx_data_processes_fill(cx_data_processes *processes,
                                     cx_data_remote *batch) CALX_MUST_USE;
+// Ends the owner's iterator in process `id`, if it has one.
+void cx_data_processes_end(cx_data_processes *processes, int id,
+                           const void *owner);
 
 #endif

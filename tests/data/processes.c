@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,7 +60,10 @@ typedef struct early {
   calx_loader *l;
 } early;
 
-static early plain, shuffled, broken, killed, exited, hanging, shared, spare;
+static early plain, shuffled, broken, killed, exited, hanging, shared, spare,
+    counted;
+// The number at which a process dies; in memory that all share.
+static _Atomic int64_t *bad_number;
 
 static void make(early *e, mischief what, bool shuffle, double timeout)
 {
@@ -212,6 +216,77 @@ static void test_shared(void **state)
   drop(&shared);
 }
 
+// ---- iterable datasets ------------------------------------------------------
+
+// Each process reads every second number below 14.
+static calx_status *begin(void *user, const calx_worker_info *info,
+                          void **out_iterator)
+{
+  static int64_t at[2];
+  risky *r = user;
+  r->changed++;
+  at[0] = info->id;
+  at[1] = info->num_workers;
+  *out_iterator = at;
+  return NULL;
+}
+
+static calx_status *next(void *iterator, void *const *fields, bool *out_over)
+{
+  int64_t *at = iterator, *out = fields[0];
+  *out_over = at[0] >= 14;
+  if (*out_over) return NULL;
+  if (at[0] == atomic_load(bad_number)) raise(SIGKILL);
+  out[0] = at[0];
+  out[1] = getpid();
+  at[0] += at[1];
+  return NULL;
+}
+
+static void end(void *iterator)
+{
+  ((int64_t *)iterator)[1] = 0;
+}
+
+static void make_iterable(early *e)
+{
+  static const calx_iterable functions = { begin, next, end };
+  e->r = (risky){ .at = -1 };
+  e->d = calx_dataset_iterable(&four, 1, &functions, &e->r, NULL);
+  e->l = calx_loader_new(e->d, .batch_size = 3, .num_processes = 2);
+}
+
+static void test_iterable(void **state)
+{
+  (void)state;
+  const int64_t expected[] = { 0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11, 12, 13 };
+  int64_t got[4 * 14];
+  for (int epoch = 0; epoch < 3; epoch++) {
+    assert_int_equal(read_epoch(counted.l, got), 14);
+    for (int i = 0; i < 14; i++) {
+      assert_int_equal(got[4 * i], expected[i]);
+      assert_true(got[4 * i + 1] != getpid());
+      assert_int_equal(got[4 * i + 1], got[expected[i] % 2 == 0 ? 1 : 13]);
+    }
+  }
+  assert_int_equal(counted.r.changed, 0);
+  // The iterators are one loader's until its epoch ends.
+  calx_batch batch;
+  calx_loader *other = calx_mp_device_loader(counted.l, NULL);
+  assert_true(calx_loader_next(counted.l, &batch));
+  assert_false(calx_loader_next(other, &batch));
+  CHECK_FAILS(CALX_FAILED_PRECONDITION, calx_scope_take_error(),
+              "another loader reads");
+  calx_loader_end_epoch(counted.l);
+  assert_int_equal(read_epoch(other, got), 14);
+  calx_loader_free(other);
+  atomic_store(bad_number, 8);
+  assert_int_equal(read_epoch(counted.l, got), 6);
+  CHECK_FAILS(CALX_ABORTED, calx_scope_take_error(), "signal 9 (Killed)",
+              "while making batch 2");
+  drop(&counted);
+}
+
 static void *wait_for_it(void *user)
 {
   while (!atomic_load((atomic_bool *)user)) usleep(1000);
@@ -222,14 +297,6 @@ static void check_refused(calx_loader *l, calx_code code, const char *says)
 {
   CHECK_SAYS(code, calx_loader_error(l), says);
   calx_loader_free(l);
-}
-
-static calx_status *next(void *iterator, void *const *fields, bool *out_over)
-{
-  (void)iterator;
-  (void)fields;
-  *out_over = true;
-  return NULL;
 }
 
 static void test_refused(void **state)
@@ -252,11 +319,6 @@ static void test_refused(void **state)
   check_refused(calx_loader_new(d, .timeout = 1), bad, "a timeout of 1 s");
   check_refused(calx_loader_new(d, .num_processes = 1, .timeout = -1), bad,
                 "a timeout of -1 s");
-  calx_dataset_free(d);
-  const calx_iterable functions = { .next = next };
-  d = calx_dataset_iterable(&four, 1, &functions, NULL, NULL);
-  check_refused(calx_loader_new(d, .num_processes = 1), CALX_UNIMPLEMENTED,
-                "iterable");
   calx_dataset_free(d);
 }
 
@@ -301,6 +363,11 @@ static void test_orphans(void **state)
 static int begin_all(void **state)
 {
   (void)state;
+  bad_number = mmap(NULL, sizeof *bad_number, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (bad_number == MAP_FAILED) return 1;
+  atomic_store(bad_number, -1);
+  make_iterable(&counted);
   make(&plain, PRINT, false, 0);
   make(&shuffled, NOTHING, true, 0);
   make(&broken, FAIL, false, 0);
@@ -330,8 +397,8 @@ int main(void)
     cmocka_unit_test(test_samples), cmocka_unit_test(test_shuffled),
     cmocka_unit_test(test_error),   cmocka_unit_test(test_killed),
     cmocka_unit_test(test_exited),  cmocka_unit_test(test_timeout),
-    cmocka_unit_test(test_shared),  CHECK_TEST(test_refused),
-    cmocka_unit_test(test_orphans),
+    cmocka_unit_test(test_shared),  cmocka_unit_test(test_iterable),
+    CHECK_TEST(test_refused),       cmocka_unit_test(test_orphans),
   };
   int failed =
       cmocka_run_group_tests_name("data_processes", tests, begin_all, end_all);
