@@ -299,11 +299,15 @@ static void test_no_memory(void **state)
 enum { IMAGES = 12, EPOCHS = 2, PIXELS = 3 * 4 * 4 };
 
 // What was drawn for each sample of each epoch; the label is the sample.
-static void collect(calx_dataset *d, int workers, bool shuffle,
+static void collect(calx_dataset *d, int workers, int processes, bool shuffle,
                     float drawn[EPOCHS][IMAGES][PIXELS])
 {
-  calx_loader *loader = calx_loader_new(
-      d, .batch_size = 4, .num_workers = workers, .shuffle = shuffle);
+  calx_loader *loader =
+      calx_loader_new(d, .batch_size = 4, .num_workers = workers,
+                      .num_processes = processes, .shuffle = shuffle);
+  if (calx_loader_error(loader) != NULL) {
+    fail_msg("%s", calx_status_message(calx_loader_error(loader)));
+  }
   calx_batch b;
   for (int epoch = 0; epoch < EPOCHS; epoch++) {
     while (calx_loader_next(loader, &b)) {
@@ -334,8 +338,10 @@ static void test_draws(void **state)
       calx_transforms_to_tensor());
   calx_dataset *d = calx_dataset_image_folder(root, .transform = t, .seed = 5);
   static float one[EPOCHS][IMAGES][PIXELS], three[EPOCHS][IMAGES][PIXELS];
-  collect(d, 1, false, one);
-  collect(d, 3, true, three);
+  collect(d, 0, 2, false, one);  // forked before there are threads
+  collect(d, 3, 0, true, three);
+  assert_memory_equal(one, three, sizeof one);
+  collect(d, 1, 0, false, three);
   assert_memory_equal(one, three, sizeof one);
   int same = 0;  // of 8 bits: some are by chance
   for (int i = 0; i < IMAGES; i++) {
@@ -345,7 +351,7 @@ static void test_draws(void **state)
   assert_in_range(same, 0, 6);
   calx_dataset_free(d);
   d = calx_dataset_image_folder(root, .transform = t, .seed = 6);
-  collect(d, 2, false, three);
+  collect(d, 2, 0, false, three);
   assert_true(memcmp(one, three, sizeof one) != 0);
   calx_dataset_free(d);
   calx_transform_free(t);
@@ -355,9 +361,9 @@ static void test_draws(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_folder),      SUPPORT_TEST(test_folder_errors),
-    SUPPORT_TEST(test_csv_classes), SUPPORT_TEST(test_csv_errors),
-    SUPPORT_TEST(test_no_memory),   SUPPORT_TEST(test_draws),
+    SUPPORT_TEST(test_draws),         SUPPORT_TEST(test_folder),
+    SUPPORT_TEST(test_folder_errors), SUPPORT_TEST(test_csv_classes),
+    SUPPORT_TEST(test_csv_errors),    SUPPORT_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
