@@ -1,9 +1,12 @@
 // fuzz/idx_main: the fuzz entry over a corpus, for machines without libFuzzer.
 //
 //   fuzz_idx [FOLDER]
+//   fuzz_idx --replay FOLDER
 //
 // Each file is run whole, cut at every length, and with every byte damaged in
-// three ways.
+// three ways. To replay is to run what libFuzzer found, as it is.
+#include <string.h>
+
 #include "folder.h"
 
 #define MOST 4096  // bytes of a file: the work grows with their square
@@ -26,5 +29,8 @@ static long run_file(unsigned char *data, size_t size, void *user)
 
 int main(int argc, char **argv)
 {
+  if (argc == 3 && strcmp(argv[1], "--replay") == 0) {
+    return fuzz_folder(argv[2], fuzz_whole, NULL);
+  }
   return fuzz_folder(argc > 1 ? argv[1] : NULL, run_file, NULL);
 }
