@@ -85,6 +85,7 @@ CALX_HPP_LAYER_(lp_pool1d, calx_nn_lp_pool_options, (, double norm_type), (, nor
 CALX_HPP_LAYER_(lp_pool2d, calx_nn_lp_pool_options, (, double norm_type), (, norm_type))
 CALX_HPP_LAYER_(lp_pool3d, calx_nn_lp_pool_options, (, double norm_type), (, norm_type))
 CALX_HPP_LAYER_(upsample, calx_nn_upsample_options, (), ())
+CALX_HPP_LAYER_(fold, calx_fold_options, (, calx_dims output_size, calx_dims kernel_size), (, output_size, kernel_size))
 CALX_HPP_LAYER_(unfold, calx_unfold_options, (, calx_dims kernel_size), (, kernel_size))
 CALX_HPP_LAYER_(gelu, calx_gelu_options, (), ())
 CALX_HPP_LAYER_(elu, calx_elu_options, (), ())

@@ -259,6 +259,11 @@ typedef struct CALX_OPTIONS calx_nn_upsample_options {
 CALX_API calx_module *calx_nn_upsample_with(
     calx_module *parent, const char *name,
     const calx_nn_upsample_options *options);
+/** calx_fold. @source torch.nn.Fold */
+CALX_API calx_module *calx_nn_fold_with(calx_module *parent, const char *name,
+                                        calx_dims output_size,
+                                        calx_dims kernel_size,
+                                        const calx_fold_options *options);
 /** calx_unfold. @source torch.nn.Unfold */
 CALX_API calx_module *calx_nn_unfold_with(calx_module *parent, const char *name,
                                           calx_dims kernel_size,
@@ -297,6 +302,7 @@ CALX_API calx_module *calx_nn_channel_shuffle(calx_module *parent,
 #define calx_nn_lp_pool2d(...) CALX_CALL_3_(calx_nn_lp_pool2d_with, calx_nn_lp_pool_options, __VA_ARGS__)
 #define calx_nn_lp_pool3d(...) CALX_CALL_3_(calx_nn_lp_pool3d_with, calx_nn_lp_pool_options, __VA_ARGS__)
 #define calx_nn_upsample(...) CALX_CALL_2_(calx_nn_upsample_with, calx_nn_upsample_options, __VA_ARGS__)
+#define calx_nn_fold(...) CALX_CALL_4_(calx_nn_fold_with, calx_fold_options, __VA_ARGS__)
 #define calx_nn_unfold(...) CALX_CALL_3_(calx_nn_unfold_with, calx_unfold_options, __VA_ARGS__)
 #ifndef CALX_NO_SITES
 #define calx_nn_adaptive_avg_pool1d(...) (calx_at_(CALX_HERE), calx_nn_adaptive_avg_pool1d(__VA_ARGS__))

@@ -699,6 +699,7 @@ CALX_API calx_tensor *calx_clamp_(calx_tensor *tensor, calx_tensor *min,
 #ifdef __cplusplus
 }
 #endif
+#include "calx/functional.h"
 #include "calx/indexing.h"
 #include "calx/ops_macros.h"
 #endif

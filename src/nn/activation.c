@@ -236,17 +236,11 @@ static calx_tensor *rrelu_forward(void *self, calx_tensor *x)
 {
   const rrelu *r = self;
   if (!cx_nn_has_shape(x)) return cx_nn_unusable(r->m, x);
-  double width = r->upper - r->lower;
-  calx_tensor *slope = calx_scalar(r->lower + width / 2);
-  if (calx_module_is_training(r->m)) {
-    calx_create_options o = { .size = sizeof o,
-                              .dtype = calx_tensor_dtype(x),
-                              .device = calx_tensor_device(x) };
-    slope =
-        calx_mul(calx_rand_with(calx_tensor_shape(x), &o), calx_scalar(width));
-    slope = calx_add_with(slope, calx_scalar(r->lower), NULL);
-  }
-  return calx_where(calx_ge(x, calx_scalar(0)), x, calx_mul(x, slope));
+  calx_rrelu_options o = { .size = sizeof o,
+                           .lower = r->lower != 0 ? r->lower : -0.0,
+                           .upper = r->upper != 0 ? r->upper : -0.0,
+                           .training = calx_module_is_training(r->m) };
+  return calx_rrelu_with(x, &o);
 }
 
 static void rrelu_repr(const void *state, cx_text *out)

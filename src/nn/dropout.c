@@ -14,13 +14,12 @@ static bool is_off(const dropout *d)
   return !calx_module_is_training(d->m) || d->p == 0;
 }
 
-// What one draw decides: an element, or a channel of each sample. The first
-// dimension is the batch's but for a tensor with only n + 1 dimensions.
-static calx_dims draw_shape(const calx_tensor *x, size_t kept)
+static calx_feature_dropout_options options_of(const dropout *d)
 {
-  calx_dims shape = calx_tensor_shape(x);
-  for (size_t i = kept; i < shape.count; i++) shape.values[i] = 1;
-  return shape;
+  return (calx_feature_dropout_options){ .size = sizeof(
+                                             calx_feature_dropout_options),
+                                         .p = d->p != 0 ? d->p : -0.0,
+                                         .eval = is_off(d) };
 }
 
 static calx_tensor *drop_elements(void *self, calx_tensor *x)
@@ -42,36 +41,18 @@ static calx_tensor *drop_channels(void *self, calx_tensor *x)
   if (rank != d->n + 1 && rank != d->n + 2) {
     return cx_nn_module_refuse(d->m, x, wanted[d->n - 1]);
   }
-  if (is_off(d)) return x;
-  calx_create_options o = { .size = sizeof o,
-                            .dtype = calx_tensor_dtype(x),
-                            .device = calx_tensor_device(x) };
-  calx_dims shape = draw_shape(x, (size_t)(rank - d->n));
-  return calx_mul(x, drop_elements(self, calx_ones_with(shape, &o)));
-}
-
-// a (x keep + alpha' (1 - keep)) + b, with alpha' selu's limit at -infinity and
-// a, b such that mean and variance stay.
-static calx_tensor *drop_alpha(const dropout *d, calx_tensor *x, size_t kept)
-{
-  static const double alpha = -1.7580993408473766;
-  if (d->p == 1) return calx_mul(x, calx_scalar(0));
-  double a = 1 / sqrt((alpha * alpha * d->p + 1) * (1 - d->p));
-  double b = -a * alpha * d->p;
-  calx_create_options o = { .size = sizeof o,
-                            .dtype = CALX_F32,
-                            .device = calx_tensor_device(x) };
-  calx_tensor *keep =
-      calx_ge(calx_rand_with(draw_shape(x, kept), &o), calx_scalar(d->p));
-  calx_tensor *y = calx_where(keep, x, calx_scalar(alpha));
-  return calx_add_with(calx_mul(y, calx_scalar(a)), calx_scalar(b), NULL);
+  calx_feature_dropout_options o = options_of(d);
+  return d->n == 1   ? calx_dropout1d_with(x, &o)
+         : d->n == 2 ? calx_dropout2d_with(x, &o)
+                     : calx_dropout3d_with(x, &o);
 }
 
 static calx_tensor *alpha_elements(void *self, calx_tensor *x)
 {
   const dropout *d = self;
   if (!cx_nn_has_shape(x) || is_off(d)) return drop_elements(self, x);
-  return drop_alpha(d, x, calx_tensor_rank(x));
+  calx_feature_dropout_options o = options_of(d);
+  return calx_alpha_dropout_with(x, &o);
 }
 
 static calx_tensor *alpha_channels(void *self, calx_tensor *x)
@@ -81,7 +62,8 @@ static calx_tensor *alpha_channels(void *self, calx_tensor *x)
   if (calx_tensor_rank(x) < 2) {
     return cx_nn_module_refuse(d->m, x, "(N, C, …)");
   }
-  return drop_alpha(d, x, 2);
+  calx_feature_dropout_options o = options_of(d);
+  return calx_feature_alpha_dropout_with(x, &o);
 }
 
 static void repr(const void *state, cx_text *out)

@@ -203,27 +203,17 @@ typedef struct response {
   calx_nn_local_response_norm_options o;
 } response;
 
-// The mean of `channels` neighbours, of which those outside are 0: the window
-// begins channels / 2 before.
 static calx_tensor *response_forward(void *self, calx_tensor *x)
 {
   const response *r = self;
   if (!cx_nn_has_shape(x)) return cx_nn_unusable(r->m, x);
-  calx_dims shape = calx_tensor_shape(x);
-  if (shape.count < 3) return cx_nn_module_refuse(r->m, x, "(N, C, L, …)");
-  int64_t rest = 1;
-  for (size_t i = 2; i < shape.count; i++) rest *= shape.values[i];
-  calx_tensor *m = calx_reshape(
-      calx_square(x), CALX_SHAPE(shape.values[0], 1, shape.values[1], rest));
-  int64_t before = r->channels / 2, after = (r->channels - 1) / 2;
-  m = calx_pad_with(m, CALX_DIMS(0, 0, before, after), NULL);
-  calx_avg_pool2d_options o = { .size = sizeof o,
-                                .kernel_size = { r->channels, 1 },
-                                .stride = { 1, 1 } };
-  m = calx_reshape(calx_avg_pool2d_with(m, &o), shape);
-  m = calx_mul(m, calx_scalar(cx_or_default(r->o.alpha, 1e-4)));
-  m = calx_add_with(m, calx_scalar(cx_or_default(r->o.k, 1)), NULL);
-  return calx_div(x, calx_pow(m, calx_scalar(cx_or_default(r->o.beta, 0.75))));
+  if (calx_tensor_rank(x) < 3) {
+    return cx_nn_module_refuse(r->m, x, "(N, C, L, …)");
+  }
+  calx_local_response_norm_options o = {
+    .size = sizeof o, .alpha = r->o.alpha, .beta = r->o.beta, .k = r->o.k
+  };
+  return calx_local_response_norm_with(x, r->channels, &o);
 }
 
 static void response_repr(const void *state, cx_text *out)

@@ -1,4 +1,4 @@
-// nn/resize: torch.nn.Upsample, Unfold, PixelShuffle, PixelUnshuffle,
+// nn/resize: torch.nn.Upsample, Unfold, Fold, PixelShuffle, PixelUnshuffle,
 // ChannelShuffle.
 #include "nn/layer.h"
 #include "ops/ops.h"
@@ -169,6 +169,62 @@ calx_module *calx_nn_unfold_with(calx_module *parent, const char *name,
   return m;
 }
 
+// ---- fold -------------------------------------------------------------------
+
+typedef struct fold {
+  calx_module *m;
+  calx_dims output, kernel;
+  calx_fold_options o;
+} fold;
+
+static calx_tensor *fold_forward(void *self, calx_tensor *x)
+{
+  const fold *f = self;
+  return calx_fold_with(x, f->output, f->kernel, &f->o);
+}
+
+static void fold_repr(const void *state, cx_text *out)
+{
+  const fold *f = state;
+  const struct {
+    const char *name;
+    const int64_t *list;
+    size_t count;
+    int64_t usual;
+  } parts[] = { { "output_size=", f->output.values, f->output.count, 0 },
+                { ", kernel_size=", f->kernel.values, f->kernel.count, 0 },
+                { ", dilation=", f->o.dilation, 2, 1 },
+                { ", padding=", f->o.padding, 2, 0 },
+                { ", stride=", f->o.stride, 2, 1 } };
+  for (int k = 0; k < 5; k++) {
+    int64_t values[2];
+    for (int i = 0; i < 2; i++) {
+      values[i] = parts[k].count == 1
+                      ? parts[k].list[0]
+                      : cx_ops_pair(parts[k].list, i, parts[k].usual);
+    }
+    cx_text_append(out, parts[k].name);
+    cx_nn_repr_sizes(out, values, 2);
+  }
+}
+
+calx_module *calx_nn_fold_with(calx_module *parent, const char *name,
+                               calx_dims output_size, calx_dims kernel_size,
+                               const calx_fold_options *options)
+{
+  static const cx_nn_layer layer = { "Fold", "fold", fold_forward, fold_repr,
+                                     NULL };
+  void *state;
+  calx_module *m = cx_nn_make(&layer, parent, name, sizeof(fold), &state);
+  fold *f = state;
+  if (f == NULL) return m;
+  f->output = output_size;
+  f->kernel = kernel_size;
+  cx_nn_module_fail(m, cx_options_take("fold", options, &f->o, sizeof f->o));
+  f->o.size = sizeof f->o;
+  return m;
+}
+
 // ---- shuffles ---------------------------------------------------------------
 
 typedef struct shuffle {
@@ -181,7 +237,6 @@ static calx_tensor *shuffle_forward(void *self, calx_tensor *x)
   return calx_pixel_shuffle(x, ((const shuffle *)self)->factor);
 }
 
-// (…, C, H r, W r) as (…, C, H, r, W, r), then (…, C, r, r, H, W).
 static calx_tensor *unshuffle_forward(void *self, calx_tensor *x)
 {
   const shuffle *s = self;
@@ -194,20 +249,9 @@ static calx_tensor *unshuffle_forward(void *self, calx_tensor *x)
              (long long)r);
     return cx_nn_module_refuse(s->m, x, wanted);
   }
-  calx_dims shape = calx_tensor_shape(x);
-  int64_t c = calx_tensor_dim(x, -3), h = calx_tensor_dim(x, -2) / r,
-          w = calx_tensor_dim(x, -1) / r;
-  int64_t before = 1;
-  for (size_t i = 0; i + 3 < shape.count; i++) before *= shape.values[i];
-  x = calx_reshape(x, CALX_SHAPE(before, c, h, r, w, r));
-  x = calx_permute(x, CALX_DIMS(0, 1, 3, 5, 2, 4));
-  shape.values[shape.count - 3] = c * r * r;
-  shape.values[shape.count - 2] = h;
-  shape.values[shape.count - 1] = w;
-  return calx_reshape(x, shape);
+  return calx_pixel_unshuffle(x, r);
 }
 
-// (N, g, C / g, …) as (N, C / g, g, …).
 static calx_tensor *channels_forward(void *self, calx_tensor *x)
 {
   const shuffle *s = self;
@@ -217,11 +261,7 @@ static calx_tensor *channels_forward(void *self, calx_tensor *x)
     snprintf(wanted, sizeof wanted, "(N, %lld C, …)", (long long)s->factor);
     return cx_nn_module_refuse(s->m, x, wanted);
   }
-  calx_dims shape = calx_tensor_shape(x);
-  int64_t c = shape.values[1] / s->factor, rest = 1;
-  for (size_t i = 2; i < shape.count; i++) rest *= shape.values[i];
-  x = calx_reshape(x, CALX_SHAPE(shape.values[0], s->factor, c, rest));
-  return calx_reshape(calx_permute(x, CALX_DIMS(0, 2, 1, 3)), shape);
+  return calx_channel_shuffle(x, s->factor);
 }
 
 #define SHUFFLE(name, kind, function, argument)                            \

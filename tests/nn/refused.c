@@ -49,7 +49,7 @@ static void test_arguments(void **state)
   check(calx_nn_unfold(L, CALX_SHAPE(1, 2, 3)), "unfold", "3 sizes");
   check(calx_nn_pixel_shuffle(L, 0), "pixel_shuffle", "upscale_factor 0");
   check(calx_nn_channel_shuffle(L, -1), "channel_shuffle", "groups -1");
-  check(calx_nn_batch_norm1d(L, 2, .momentum = (double)NAN), "batch_norm1d", "momentum is NaN");
+  check(calx_nn_batch_norm1d(L, 2, .eps = (double)NAN), "batch_norm1d", "eps nan");
   check(calx_nn_instance_norm2d(L, 0), "instance_norm2d", "0 features");
   check(calx_nn_layer_norm(L, CALX_SCALAR), "layer_norm", "0 sizes");
   check(calx_nn_layer_norm(L, CALX_SHAPE(2, 0)), "layer_norm", "size 0");

@@ -269,6 +269,8 @@ static void sizes(void)
   ROW("Upsample(size=(5, 7), mode='bilinear')", CALX_SHAPE(2, 3, 4, 4), calx_nn_upsample(L, .output_size = CALX_SHAPE(5, 7), .mode = CALX_INTERPOLATE_LINEAR));
   ROW("Upsample(scale_factor=(2.0, 1.5), mode='bicubic', align_corners=True)", CALX_SHAPE(2, 3, 4, 4), calx_nn_upsample(L, .scale_factor = { 2, 1.5 }, .mode = CALX_INTERPOLATE_BICUBIC, .align_corners = true));
   ROW("Unfold((2, 3), padding=1)", CALX_SHAPE(2, 3, 4, 5), calx_nn_unfold(L, CALX_SHAPE(2, 3), .padding = 1));
+  ROW("Fold(output_size=(4, 5), kernel_size=(2, 3), padding=1)", CALX_SHAPE(2, 12, 25), calx_nn_fold(L, CALX_SHAPE(4, 5), CALX_SHAPE(2, 3), .padding = 1));
+  ROW("Fold(4, 2, stride=2)", CALX_SHAPE(8, 4), calx_nn_fold(L, CALX_SHAPE(4), CALX_SHAPE(2), .stride = 2));
   ROW("PixelShuffle(2)", CALX_SHAPE(2, 8, 3, 2), calx_nn_pixel_shuffle(L, 2));
   ROW("PixelUnshuffle(2)", CALX_SHAPE(2, 2, 4, 6), calx_nn_pixel_unshuffle(L, 2));
   ROW("ChannelShuffle(3)", CALX_SHAPE(2, 6, 2, 3), calx_nn_channel_shuffle(L, 3));

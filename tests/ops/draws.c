@@ -132,6 +132,90 @@ static void test_like(void **state)
   assert_null(calx_scope_end(s));
 }
 
+static double mean_of(calx_tensor *x)
+{
+  return calx_item(calx_mean(calx_to_dtype(x, CALX_F64)));
+}
+
+// Whole channels are dropped, and the others scaled.
+static void test_dropout_channels(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_ones(CALX_SHAPE(50, 40, 3, 2));
+  calx_tensor *y = calx_dropout2d(x, .p = 0.2);
+  calx_tensor *low = calx_amin(y, .dims = CALX_DIMS(2, 3));
+  calx_tensor *high = calx_amax(y, .dims = CALX_DIMS(2, 3));
+  CHECK_CLOSE(calx_item(calx_max(calx_abs(calx_sub(low, high)))), 0, 0);
+  CHECK_CLOSE(calx_item(calx_max(high)), 1.25, 1e-6);
+  assert_near(mean_of(calx_eq(high, 0)) * 2000, 0.2, 2000);
+  assert_ptr_equal(calx_dropout2d(x, .eval = true), x);
+  x = calx_ones(CALX_SHAPE(2000, 3));  // (C, L)
+  y = calx_dropout1d(x);
+  assert_near(mean_of(calx_eq(calx_select(y, 1, 2), 0)) * 2000, 0.5, 2000);
+  CHECK_CLOSE(calx_item(calx_max(calx_dropout3d(
+                  calx_ones(CALX_SHAPE(2, 2, 2, 2, 2)), .p = 1))),
+              0, 0);
+  assert_null(calx_scope_end(s));
+}
+
+// Mean and variance stay.
+static void test_alpha_dropout(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_randn(CALX_SHAPE(DRAWS));
+  calx_tensor *y = calx_alpha_dropout(x, .p = 0.3);
+  CHECK_CLOSE(mean_of(y), 0, 0.05);
+  CHECK_CLOSE(calx_item(calx_var(y)), 1, 0.08);
+  y = calx_alpha_dropout(calx_ones(CALX_SHAPE(DRAWS)), .p = 0.3);
+  assert_near(mean_of(calx_lt(y, 0)) * DRAWS, 0.3, DRAWS);
+  y = calx_feature_alpha_dropout(calx_ones(CALX_SHAPE(100, 20, 4)), .p = 0.3);
+  calx_tensor *apart = calx_sub(calx_amax(y, .dims = CALX_DIMS(2)),
+                                calx_amin(y, .dims = CALX_DIMS(2)));
+  CHECK_CLOSE(calx_item(calx_max(apart)), 0, 0);
+  assert_near(mean_of(calx_lt(calx_select(y, 2, 0), 0)) * 2000, 0.3, 2000);
+  assert_null(calx_scope_end(s));
+}
+
+static void test_rrelu(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_full(CALX_SHAPE(DRAWS), -2);
+  calx_tensor *y =
+      calx_rrelu(x, .lower = 0.25, .upper = 0.75, .training = true);
+  assert_true(calx_item(calx_max(y)) <= -0.5);
+  assert_true(calx_item(calx_min(y)) >= -1.5);
+  CHECK_CLOSE(mean_of(y), -1, 0.02);
+  CHECK_CLOSE(calx_item(calx_var(y)), 1.0 / 12, 0.005);
+  assert_null(calx_scope_end(s));
+}
+
+// Gumbel's choice is that of a softmax: class k of exp(logit k) in all.
+static void test_gumbel_softmax(void **state)
+{
+  (void)state;
+  static const double odds[3] = { 0.2, 0.5, 0.3 };
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *logits = calx_log(support_tensor(CALX_F32, CALX_SHAPE(3), odds));
+  calx_tensor *x = calx_expand(logits, CALX_SHAPE(DRAWS, 3));
+  x = calx_add(x, 0);
+  calx_tensor *y = calx_gumbel_softmax(x, -1, .hard = true);
+  CHECK_CLOSE(mean_of(calx_sum(y, .dims = CALX_DIMS(1))), 1, 1e-6);
+  CHECK_CLOSE(calx_item(calx_max(y)), 1, 1e-6);
+  for (int k = 0; k < 3; k++) {
+    assert_near(mean_of(calx_select(y, 1, k)) * DRAWS, odds[k], DRAWS);
+  }
+  y = calx_gumbel_softmax(x, 1, .tau = 0.5);
+  CHECK_CLOSE(mean_of(calx_sum(y, .dims = CALX_DIMS(1))), 1, 1e-5);
+  assert_true(calx_item(calx_min(y)) >= 0);
+  assert_null(calx_scope_end(s));
+  s = calx_scope_begin();
+  calx_gumbel_softmax(calx_ones(CALX_SHAPE(2)), 0, .tau = -1);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(s), "a positive tau");
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -161,10 +245,12 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_randint),     SUPPORT_TEST(test_randperm),
-    SUPPORT_TEST(test_bernoulli),   SUPPORT_TEST(test_normal),
-    SUPPORT_TEST(test_multinomial), SUPPORT_TEST(test_like),
-    SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_randint),        SUPPORT_TEST(test_randperm),
+    SUPPORT_TEST(test_bernoulli),      SUPPORT_TEST(test_normal),
+    SUPPORT_TEST(test_multinomial),    SUPPORT_TEST(test_like),
+    SUPPORT_TEST(test_refused),        SUPPORT_TEST(test_dropout_channels),
+    SUPPORT_TEST(test_alpha_dropout),  SUPPORT_TEST(test_rrelu),
+    SUPPORT_TEST(test_gumbel_softmax),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

@@ -215,6 +215,13 @@ static calx_tensor *qr_of(calx_tensor *x)
   ROW(multilabel_margin_loss, (calx_square(calx_multilabel_margin_loss(x, lists()))), -0.4, 0.4, false, { 2, 4 }) \
   ROW(multilabel_soft_margin_loss, (calx_multilabel_soft_margin_loss(x, in[1])), -1, 1, false, { 3, 4 }, { 3, 4 }) \
   ROW(gaussian_nll_loss, (calx_gaussian_nll_loss(x, in[1], in[2])), 0.5, 2, false, { 3, 4 }, { 3, 4 }, { 3, 4 }) \
+  ROW(fold, (calx_square(calx_fold(x, CALX_SHAPE(3, 3), CALX_SHAPE(2)))), -1, 1, false, { 1, 8, 4 }) \
+  ROW(pixel_unshuffle, (calx_square(calx_pixel_unshuffle(x, 2))), -1, 1, false, { 1, 1, 4, 2 }) \
+  ROW(channel_shuffle, (calx_square(calx_channel_shuffle(x, 2))), -1, 1, false, { 1, 4, 2 }) \
+  ROW(local_response_norm, (calx_local_response_norm(x, 2, .alpha = 0.5)), 0.2, 1, false, { 1, 3, 2 }) \
+  ROW(bilinear, (calx_square(calx_bilinear(x, in[1], in[2], NULL))), -1, 1, false, { 3, 2 }, { 3, 3 }, { 2, 2, 3 }) \
+  ROW(affine_grid, (calx_square(calx_affine_grid(x, CALX_SHAPE(1, 1, 2, 3)))), -1, 1, false, { 1, 2, 3 }) \
+  ROW(grid_sample, (calx_square(calx_grid_sample(x, in[1]))), -0.2, 0.2, false, { 1, 2, 4, 4 }, { 1, 2, 1, 2 }) \
   ROW(soft_margin_loss, (calx_soft_margin_loss(x, in[1])), -1, 1, false, { 3, 4 }, { 3, 4 }) \
   ROW(conv1d, (calx_square(calx_conv1d(x, in[1], .bias = in[2], .stride = 2, .padding = 1))), -1, 1, false, { 2, 2, 5 }, { 3, 2, 3 }, { 3 }) \
   ROW(conv3d, (calx_square(calx_conv3d(x, calx_unsqueeze(in[1], 0), .padding = { 1 }))), -1, 1, false, { 2, 2, 2, 3 }, { 2, 2, 2, 2 }) \

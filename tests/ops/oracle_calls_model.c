@@ -61,6 +61,65 @@ static calx_tensor *nll_loss(const call *c)
   return calx_nll_loss_with(c->in[0], c->in[1], &o);
 }
 
+// The numbers of a list, or of one number; none where there is none.
+static calx_dims list(const call *c, const char *name)
+{
+  json_t *v = json_object_get(c->attrs, name);
+  calx_dims d = { .count = 0 };
+  if (json_is_integer(v)) {
+    d.count = 1;
+    d.values[0] = json_integer_value(v);
+  }
+  for (; d.count < json_array_size(v); d.count++) {
+    d.values[d.count] = json_integer_value(json_array_get(v, d.count));
+  }
+  return d;
+}
+
+static calx_tensor *fold(const call *c)
+{
+  calx_fold_options o = { .size = sizeof o };
+  const struct {
+    const char *name;
+    int64_t *to;
+  } parts[] = { { "dilation", o.dilation },
+                { "padding", o.padding },
+                { "stride", o.stride } };
+  for (int k = 0; k < 3; k++) {
+    calx_dims d = list(c, parts[k].name);
+    for (size_t i = 0; i < d.count; i++) parts[k].to[i] = d.values[i];
+  }
+  return calx_fold_with(c->in[0], list(c, "output_size"),
+                        list(c, "kernel_size"), &o);
+}
+
+static calx_tensor *unpool(const call *c, int n)
+{
+  calx_max_unpool_options o = { .size = sizeof o,
+                                .stride = list(c, "stride"),
+                                .padding = list(c, "padding"),
+                                .output_size = list(c, "output_size") };
+  calx_dims k = list(c, "kernel_size");
+  return n == 1   ? calx_max_unpool1d_with(c->in[0], c->in[1], k, &o)
+         : n == 2 ? calx_max_unpool2d_with(c->in[0], c->in[1], k, &o)
+                  : calx_max_unpool3d_with(c->in[0], c->in[1], k, &o);
+}
+
+static calx_tensor *grid_sample(const call *c)
+{
+  const char *mode = json_string_value(json_object_get(c->attrs, "mode"));
+  const char *pad =
+      json_string_value(json_object_get(c->attrs, "padding_mode"));
+  return calx_grid_sample(
+      c->in[0], c->in[1], .align_corners = flag(c, "align_corners"),
+      .mode = strcmp(mode, "nearest") == 0   ? CALX_GRID_NEAREST
+              : strcmp(mode, "bicubic") == 0 ? CALX_GRID_BICUBIC
+                                             : CALX_GRID_BILINEAR,
+      .padding_mode = strcmp(pad, "border") == 0       ? CALX_GRID_BORDER
+                      : strcmp(pad, "reflection") == 0 ? CALX_GRID_REFLECTION
+                                                       : CALX_GRID_ZEROS);
+}
+
 #define X c->in[0]
 #define Y c->in[1]
 #define Z c->in[2]
@@ -81,6 +140,17 @@ static calx_tensor *nll_loss(const call *c)
   ROW(gaussian_nll_loss, calx_gaussian_nll_loss(X, Y, Z, R, .full = flag(c, "full"), .eps = said(c, "eps"))) \
   ROW(cross_entropy_weighted, cross_entropy(c)) \
   ROW(nll_loss_weighted, nll_loss(c)) \
+  ROW(fold, fold(c)) \
+  ROW(max_unpool1d, unpool(c, 1)) \
+  ROW(max_unpool2d, unpool(c, 2)) \
+  ROW(max_unpool3d, unpool(c, 3)) \
+  ROW(grid_sample, grid_sample(c)) \
+  ROW(affine_grid, calx_affine_grid(X, list(c, "sizes"), .align_corners = flag(c, "align_corners"))) \
+  ROW(pixel_unshuffle, calx_pixel_unshuffle(X, (int64_t)number(c, "downscale_factor", 0))) \
+  ROW(channel_shuffle, calx_channel_shuffle(X, (int64_t)number(c, "groups", 0))) \
+  ROW(local_response_norm, calx_local_response_norm(X, (int64_t)number(c, "size", 0), .alpha = said(c, "alpha"), .beta = said(c, "beta"), .k = said(c, "k"))) \
+  ROW(rrelu, calx_rrelu(X, .lower = said(c, "lower"), .upper = said(c, "upper"))) \
+  ROW(bilinear, calx_bilinear(X, Y, Z, c->in[3])) \
   ROW(ctc_loss, calx_ctc_loss(X, Y, Z, c->in[3], R, .blank = (int64_t)number(c, "blank", 0), .zero_infinity = flag(c, "zero_infinity")))
 // clang-format on
 

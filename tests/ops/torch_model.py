@@ -17,6 +17,14 @@ def ctc(log_probs, targets, steps, labels, **attrs):
 
 
 SPECIAL = {
+    "affine_grid": lambda t, sizes, **a: F.affine_grid(t, sizes, **a),
+    "fold": lambda x, **a: F.fold(x, **a),
+    **{f"max_unpool{n}d": lambda x, i, n=n, **a:
+       getattr(F, f"max_unpool{n}d")(x, i, **a) for n in (1, 2, 3)},
+    "rrelu": lambda x, lower, upper: F.rrelu(x, lower, upper),
+    "grid_sample": lambda x, g, **a: F.grid_sample(x, g, **a),
+    "bilinear": lambda x, y, w, b=None: F.bilinear(x, y, w, b),
+    "channel_shuffle": lambda x, groups: torch.channel_shuffle(x, groups),
     **{op: getattr(F, op) for op in (
         "margin_ranking_loss", "hinge_embedding_loss", "poisson_nll_loss",
         "cosine_embedding_loss", "triplet_margin_loss")},
@@ -154,7 +162,76 @@ def ctc_losses(case, f):
     case("ctc_loss", [probs(0, 3, 5), y, lengths(0, 0, 0), lengths(4, 4, 4)])
 
 
-PARTS = (losses, class_losses, ctc_losses)
+def patches(case, f):
+    for size, kernel, a in [
+            ((4, 5), (2, 3), {}), ((4, 5), (2, 2), {"stride": (2, 3)}),
+            ((5, 5), (2, 2), {"padding": 1, "dilation": (2, 1)}),
+            ((3, 3), (4, 4), {}), ((2, 2), (2, 2), {"stride": 3, "padding": 2})]:
+        count = 1
+        for i in range(2):
+            def one(key, usual, a=a, i=i):
+                v = a.get(key, usual)
+                return v[i] if isinstance(v, tuple) else v
+            count *= max(0, (size[i] + 2 * one("padding", 0) - one("dilation", 1)
+                             * (kernel[i] - 1) - 1) // one("stride", 1) + 1)
+        attrs = {k: list(v) if isinstance(v, tuple) else v for k, v in a.items()}
+        attrs.update(output_size=list(size), kernel_size=list(kernel))
+        area = kernel[0] * kernel[1]
+        case("fold", [f(2, 3 * area, count)], **attrs)
+        case("fold", [f(area, count)], **attrs)
+        case("fold", [f(2, 3 * area, count + 1)], **attrs)
+    for shape, r in [((2, 3, 4, 6), 2), ((1, 6, 9), 3), ((2, 1, 2, 2), 1),
+                     ((2, 3, 4, 5), 2), ((4, 4), 2)]:
+        case("pixel_unshuffle", [f(*shape)], downscale_factor=r)
+        case("channel_shuffle", [f(*shape)], groups=r)
+        case("local_response_norm", [f(*shape)], size=r, alpha=0.5, beta=0.6, k=2)
+        case("rrelu", [f(*shape)], lower=0.1, upper=0.5)
+    for n, sizes in [(1, (8,)), (2, (6, 8)), (3, (4, 6, 8))]:
+        pool = getattr(F, f"max_pool{n}d")
+        x = f(2, 2, *sizes) + torch.arange(2 * 2 * f(*sizes).numel()).reshape(
+            2, 2, *sizes) * 1e-3
+        for kernel, stride, padding in [(2, 2, 0), (3, 2, 1)]:
+            y, i = pool(x, kernel, stride, padding, return_indices=True)
+            a = {"kernel_size": [kernel] * n, "stride": [stride] * n,
+                 "padding": [padding] * n}
+            unique = kernel <= stride
+            for single in (False, True):
+                z = [y[0], i[0]] if single else [y, i]
+                z = [t.contiguous() for t in z]
+                # With overlapping windows one position comes several times.
+                case(f"max_unpool{n}d", z, grads=unique, **a,
+                     output_size=list(sizes))
+                if unique:
+                    case(f"max_unpool{n}d", z, **a)
+            case(f"max_unpool{n}d", [y, i], **a,
+                 output_size=[s + 9 for s in sizes])
+            case(f"max_unpool{n}d", [y, i[:1].contiguous()], **a)
+    for s in [(4,), (2, 3), (0,)]:
+        case("bilinear", [f(*s, 3), f(*s, 4), f(5, 3, 4)])
+        case("bilinear", [f(*s, 3), f(*s, 4), f(5, 3, 4), f(5)])
+        case("bilinear", [f(*s, 3), f(*s, 3), f(5, 3, 4)])
+
+
+def grids(case, f):
+    for align in (False, True):
+        for n, size in [(2, [2, 3, 4, 5]), (2, [2, 1, 1, 3]), (2, [1, 3, 4, 5]),
+                        (3, [2, 3, 4, 2, 3])]:
+            case("affine_grid", [f(2, n, n + 1)], sizes=size,
+                 align_corners=align)
+        for mode in ("bilinear", "nearest", "bicubic"):
+            for padding in ("zeros", "border", "reflection"):
+                a = {"mode": mode, "padding_mode": padding,
+                     "align_corners": align}
+                for x, g in [((2, 3, 4, 5), (2, 3, 2, 2)), ((1, 1, 1, 1), (1, 2, 2, 2)),
+                             ((1, 2, 3, 4), (2, 1, 1, 2)),
+                             ((2, 2, 3, 2, 4), (2, 2, 1, 3, 3)),
+                             ((2, 2, 3, 4), (2, 2, 2, 3))]:
+                    grid = f(*g) * 0.43 + 0.013
+                    case("grid_sample", [f(*x), grid], **a,
+                         grads=min(x[2:]) > 1 and mode != "nearest")
+
+
+PARTS = (losses, class_losses, ctc_losses, patches, grids)
 
 
 def parts(case, values, only):
