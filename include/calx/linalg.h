@@ -192,6 +192,51 @@ CALX_API calx_tensor *calx_slogdet(calx_tensor *x, calx_tensor **out_logabsdet);
  *  @shape (…, n, n) -> (…) @source torch.logdet */
 CALX_API calx_tensor *calx_logdet(calx_tensor *x);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_eigh_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool upper; /* the triangle that is read */
+} calx_eigh_options;
+/** The eigenvalues of a symmetric matrix in ascending order, and its
+ *  eigenvectors as columns. Their signs are open, and where eigenvalues are
+ *  equal, their gradients are infinite.
+ *  @param out_vectors  may be NULL @shape (…, n, n) -> (…, n), (…, n, n)
+ *  @source torch.linalg.eigh, torch.linalg.eigvalsh */
+CALX_API calx_tensor *calx_eigh_with(calx_tensor *x, calx_tensor **out_vectors,
+                                     const calx_eigh_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_svd_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool full_matrices; /* u and vh are square; PyTorch's default */
+} calx_svd_options;
+/** x = u diag(s) vh with orthonormal columns of u and rows of vh, and s in
+ *  descending order. Signs of the vectors are open, and where singular values
+ *  are equal, or 0, the vectors' gradients are infinite.
+ *  @param out_s, out_vh  may be NULL @return u
+ *  @shape (…, m, n) -> (…, m, k), (…, k), (…, k, n), k the smaller one
+ *  @source torch.linalg.svd */
+CALX_API calx_tensor *calx_svd_with(calx_tensor *x, calx_tensor **out_s,
+                                    calx_tensor **out_vh,
+                                    const calx_svd_options *options);
+/** The singular values, in descending order. @shape (…, m, n) -> (…, k)
+ *  @source torch.linalg.svdvals */
+CALX_API calx_tensor *calx_svdvals(calx_tensor *x);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_pinv_options {
+  CALX_NAMED size_t size;
+  /* singular values up to rtol times the greatest count as 0; 0: the type's
+   * epsilon times the greater size */
+  CALX_NAMED double rtol;
+} calx_pinv_options;
+/** The Moore-Penrose inverse. @shape (…, m, n) -> (…, n, m)
+ *  @source torch.linalg.pinv */
+CALX_API calx_tensor *calx_pinv_with(calx_tensor *x,
+                                     const calx_pinv_options *options);
+/** The number of singular values that are not 0; i64. @shape (…, m, n) -> (…)
+ *  @source torch.linalg.matrix_rank */
+CALX_API calx_tensor *calx_matrix_rank_with(calx_tensor *x,
+                                            const calx_pinv_options *options);
+
 #ifdef __cplusplus
 }
 #endif

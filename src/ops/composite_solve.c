@@ -34,6 +34,27 @@ calx_tensor *cx_ops_eye(calx_tensor *x, int64_t n, int64_t m)
   return calx_eye_with(n, m, &o);
 }
 
+calx_tensor *cx_ops_flat_batch(calx_tensor *x)
+{
+  if (cx_lazy_tensor_poisoned(x)) return x;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+  cx_graph_shape flat = { .dtype = s->dtype, .rank = 3, .dims = { 1 } };
+  for (uint32_t i = 0; i + 2 < s->rank; i++) flat.dims[0] *= s->dims[i];
+  flat.dims[1] = s->dims[s->rank - 2];
+  flat.dims[2] = s->dims[s->rank - 1];
+  return cx_ops_reshape_to(x, &flat);
+}
+
+calx_tensor *cx_ops_unflat_batch(calx_tensor *y, const cx_graph_shape *x)
+{
+  if (cx_lazy_tensor_poisoned(y)) return y;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(y);
+  cx_graph_shape to = *x;
+  to.rank = x->rank - 2;
+  for (uint32_t i = 1; i < s->rank; i++) to.dims[to.rank++] = s->dims[i];
+  return cx_ops_reshape_to(y, &to);
+}
+
 // Ones on the diagonals of square matrices, as x.
 static calx_tensor *eye_like(calx_tensor *x)
 {

@@ -32,6 +32,17 @@ typedef struct cx_ops_qr_parts {
 // where it is to be complete.
 void cx_ops_qr_of(calx_tensor *x, bool complete, cx_ops_qr_parts *out);
 
+// Rotations v, (N, n, n), that make the columns of x, (N, m, n), orthogonal:
+// *out_x is x v; or that make a symmetric x diagonal: *out_x is v^T x v.
+// Without gradient.
+void cx_ops_jacobi_of(calx_tensor *x, bool symmetric, calx_tensor **out_x,
+                      calx_tensor **out_v);
+
+// x with its leading dimensions as one, (N, m, n).
+calx_tensor *cx_ops_flat_batch(calx_tensor *x);
+// y, (N, …), with the leading dimensions of x.
+calx_tensor *cx_ops_unflat_batch(calx_tensor *y, const cx_graph_shape *x);
+
 // Ones on the diagonal of (n, m), on the device and of the element type of x.
 calx_tensor *cx_ops_eye(calx_tensor *x, int64_t n, int64_t m);
 

@@ -170,35 +170,21 @@ static void factor(calx_tensor *x, bool complete, cx_ops_qr_parts *out)
   out->sign = sign != NULL ? sign : calx_ones_with(CALX_SHAPE(s.dims[0]), &o);
 }
 
-// x's leading dimensions in front of those of y behind its first.
-static calx_tensor *unfolded(calx_tensor *y, const cx_graph_shape *x)
-{
-  if (cx_lazy_tensor_poisoned(y)) return y;
-  const cx_graph_shape *s = cx_lazy_tensor_shape(y);
-  cx_graph_shape to = *x;
-  to.rank = x->rank - 2;
-  for (uint32_t i = 1; i < s->rank; i++) to.dims[to.rank++] = s->dims[i];
-  return cx_ops_reshape_to(y, &to);
-}
-
 void cx_ops_qr_of(calx_tensor *x, bool complete, cx_ops_qr_parts *out)
 {
   const cx_graph_shape s = *cx_lazy_tensor_shape(x);
-  cx_graph_shape flat = { .dtype = s.dtype, .rank = 3, .dims = { 1 } };
-  for (uint32_t i = 0; i + 2 < s.rank; i++) flat.dims[0] *= s.dims[i];
-  flat.dims[1] = s.dims[s.rank - 2];
-  flat.dims[2] = s.dims[s.rank - 1];
-  if (flat.dims[1] > BLOCK * MOST_BLOCKS &&
-      flat.dims[2] > BLOCK * MOST_BLOCKS) {
+  const int64_t most = BLOCK * MOST_BLOCKS;
+  if (s.dims[s.rank - 2] > most && s.dims[s.rank - 1] > most) {
     out->q = out->r = out->sign =
         cx_ops_invalid("qr: %s, at most %d rows or columns are possible",
                        cx_graph_shape_str(&s), BLOCK * MOST_BLOCKS);
     return;
   }
   cx_lazy_no_grad_begin();
-  factor(cx_ops_reshape_to(cx_lazy_tensor_detached(x), &flat), complete, out);
-  calx_tensor *operands[3] = { x, unfolded(out->q, &s), unfolded(out->r, &s) };
-  out->sign = unfolded(out->sign, &s);
+  factor(cx_ops_flat_batch(cx_lazy_tensor_detached(x)), complete, out);
+  calx_tensor *operands[3] = { x, cx_ops_unflat_batch(out->q, &s),
+                               cx_ops_unflat_batch(out->r, &s) };
+  out->sign = cx_ops_unflat_batch(out->sign, &s);
   cx_lazy_no_grad_end();
   calx_tensor *outs[2];
   cx_lazy_call call = {

@@ -55,6 +55,22 @@ static calx_tensor *positive(calx_tensor *x)
   return calx_add(y, calx_eye(3, 3, .dtype = CALX_F64));
 }
 
+// Of values and vectors, whose signs are open.
+static calx_tensor *eigh_of(calx_tensor *x)
+{
+  calx_tensor *v, *w = calx_eigh(x, &v);
+  v = calx_sum(calx_pow(v, 4), .dims = CALX_DIMS(0));
+  return calx_add(calx_square(w), calx_mul(3, v));
+}
+
+static calx_tensor *svd_of(calx_tensor *x)
+{
+  calx_tensor *s, *vh, *u = calx_svd(x, &s, &vh);
+  u = calx_sum(calx_pow(u, 4), .dims = CALX_DIMS(0));
+  vh = calx_sum(calx_pow(vh, 4), .dims = CALX_DIMS(1));
+  return calx_add(calx_square(s), calx_mul(calx_add(u, 1), vh));
+}
+
 // Of both factors.
 static calx_tensor *qr_of(calx_tensor *x)
 {
@@ -140,6 +156,10 @@ static calx_tensor *qr_of(calx_tensor *x)
   ROW(qr_wide, (qr_of(x)), -1, 1, false, { 3, 4 }) \
   ROW(solve, (calx_square(calx_solve(positive(x), in[1]))), -1, 1, false, { 3, 3 }, { 2, 3, 2 }) \
   ROW(lstsq, (calx_square(calx_lstsq(calx_add(x, calx_eye(4, 2, .dtype = CALX_F64)), in[1]))), -0.2, 0.2, false, { 4, 2 }, { 4, 2 }) \
+  ROW(eigh, (eigh_of(calx_add(positive(x), calx_diag(calx_arange(0, 3, 1), 0)))), -1, 1, false, { 3, 3 }) \
+  ROW(svd, (svd_of(calx_add(x, calx_diag(calx_arange(1, 4, 1), 0)))), -0.3, 0.3, false, { 3, 3 }) \
+  ROW(svd_tall, (svd_of(calx_add(x, calx_slice(calx_diag(calx_arange(1, 5, 1), 0), 1, 0, 2, 1)))), -0.3, 0.3, false, { 4, 2 }) \
+  ROW(pinv, (calx_square(calx_pinv(calx_add(x, calx_eye(2, 4, .dtype = CALX_F64))))), -0.2, 0.2, false, { 2, 4 }) \
   ROW(inverse, (calx_square(calx_inverse(positive(x)))), -1, 1, false, { 3, 3 }) \
   ROW(det, (calx_square(calx_det(positive(x)))), -1, 1, false, { 2, 3, 3 }) \
   ROW(logdet, (calx_square(calx_logdet(positive(x)))), -1, 1, false, { 2, 3, 3 }) \

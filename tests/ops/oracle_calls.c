@@ -43,6 +43,30 @@ static calx_dims list(const call *c, const char *name, int64_t *room)
   return calx_dims_of(room, json_array_size(v));
 }
 
+// Vectors without their signs, which are open.
+static calx_tensor *eigh_abs(call *c)
+{
+  calx_tensor *v, *w = calx_eigh(c->in[0], &v, .upper = flag(c, "upper"));
+  c->n_out = 2;
+  c->out[1] = calx_abs(v);
+  return w;
+}
+
+static calx_tensor *svd_abs(call *c)
+{
+  calx_tensor *s, *vh;
+  calx_tensor *u =
+      calx_svd(c->in[0], &s, &vh, .full_matrices = flag(c, "full"));
+  c->n_out = 3;
+  c->out[1] = s;
+  if (flag(c, "full") && calx_tensor_error(u) == NULL) {
+    u = calx_narrow(u, -1, 0, calx_tensor_dim(s, -1));
+    vh = calx_narrow(vh, -2, 0, calx_tensor_dim(s, -1));
+  }
+  c->out[2] = calx_abs(vh);
+  return calx_abs(u);
+}
+
 // A pair, from one number or two; a 0 in the second place must be said.
 static void pair(const call *c, const char *name, int64_t *out)
 {
@@ -463,6 +487,11 @@ static bool model_op(call *c)
   ROW(det, calx_det(X)) \
   ROW(slogdet, (c->n_out = 2, calx_slogdet(X, &c->out[1]))) \
   ROW(logdet, calx_logdet(X)) \
+  ROW(eigh_abs, eigh_abs(c)) \
+  ROW(svd_abs, svd_abs(c)) \
+  ROW(svdvals, calx_svdvals(X)) \
+  ROW(pinv, calx_pinv(X, .rtol = NUMBER("rtol", 0))) \
+  ROW(matrix_rank, calx_matrix_rank(X)) \
   ROW(multi_dot, calx_multi_dot(c->in, c->n_in)) \
   ROW(chain_matmul, calx_chain_matmul(c->in, c->n_in)) \
   ROW(vander, calx_vander(X, .n = NUMBER("N", 9) == 0 ? CALX_ZERO_INT : (int64_t)NUMBER("N", 0), .increasing = flag(c, "increasing"))) \

@@ -884,8 +884,9 @@ def main():
                  more_products):
         if only is None or part.__name__ == only:
             part()
-    if only in (None, "factorisations"):
-        torch_linalg.factorisations(case, values)
+    for part in (torch_linalg.factorisations, torch_linalg.spectra):
+        if only in (None, part.__name__):
+            part(case, values)
     torch_model.parts(case, values, only)
     folder = os.path.join(sys.argv[1], "oracle")
     os.makedirs(folder, exist_ok=True)

@@ -8,6 +8,18 @@ def solve_triangular(a, b, upper=False, right=False, unitriangular=False):
                                          unitriangular=unitriangular)
 
 
+def eigh(x, upper):
+    """The vectors' signs are open."""
+    w, v = torch.linalg.eigh(x, "U" if upper else "L")
+    return w, v.abs()
+
+
+def svd(x, full):
+    u, s, vh = torch.linalg.svd(x, full_matrices=full)
+    k = s.shape[-1]  # further vectors of `full` are any of their space
+    return u[..., :k].abs(), s, vh[..., :k, :].abs()
+
+
 SPECIAL = {
     "cholesky": lambda x, upper=False: torch.linalg.cholesky(x, upper=upper),
     "cholesky_solve": lambda b, l, upper=False: torch.cholesky_solve(b, l, upper),
@@ -19,7 +31,43 @@ SPECIAL = {
     "lstsq": lambda a, b: torch.linalg.lstsq(a, b, driver="gels").solution,
     "det": torch.linalg.det, "slogdet": lambda x: tuple(torch.linalg.slogdet(x)),
     "logdet": torch.logdet,
+    "eigh_abs": lambda x, upper=False: eigh(x, upper),
+    "svd_abs": lambda x, full=False: svd(x, full),
+    "svdvals": torch.linalg.svdvals, "pinv": torch.linalg.pinv,
+    "matrix_rank": torch.linalg.matrix_rank,
 }
+
+
+def spectra(case, values):
+    def f(*shape, kind="f64", shift=0):
+        x = values("f64", shape, shift=shift) + torch.randn(shape).double() / 4
+        return x.to(torch.float64 if kind == "f64" else torch.float32)
+
+    for kind in ("f32", "f64"):
+        for s in [(1, 1), (2, 2), (3, 3), (4, 4), (2, 5, 5), (0, 3, 3)]:
+            x = f(*s, kind=kind)
+            for upper in (False, True):
+                case("eigh_abs", [x + x.mT], upper=upper)
+                case("eigh_abs", [x], grads=False, upper=upper)
+        for s in [(1, 1), (2, 2), (3, 3), (4, 2), (2, 4), (2, 5, 3), (2, 3, 5),
+                  (1, 3), (3, 1), (0, 2, 3)]:
+            x = f(*s, kind=kind)
+            case("svd_abs", [x])
+            case("svd_abs", [x], grads=False, full=True)
+            case("svdvals", [x])
+            case("pinv", [x])
+            case("matrix_rank", [x])
+    low = f(6, 2) @ f(2, 5, shift=4)
+    case("matrix_rank", [low])
+    case("pinv", [low], grads=False, rtol=1e-10)
+    for op in ("pinv", "matrix_rank", "svdvals"):
+        case(op, [torch.zeros(3, 4, dtype=torch.float64)], grads=False)
+        case(op, [values("i64", (2, 2))])
+        case(op, [f(3)])
+    case("eigh_abs", [f(2, 3)])
+    large = torch.randn(40, 37, dtype=torch.float64)
+    case("svdvals", [large])
+    case("eigh_abs", [large.mT @ large], grads=False)
 
 
 def factorisations(case, values):
