@@ -48,7 +48,7 @@ static inline void arg_end(int argc, char **argv)
 
 // The options that examples share. An example sets what it begins with.
 typedef struct arguments {
-  const char *data, *weights, *save, *model;
+  const char *data, *weights, *save, *model, *prompt;
   int64_t epochs, batch_size, seed, steps, image_size, folds;
   double lr, target;
   bool fake_data, bf16, no_dropout;
@@ -61,6 +61,7 @@ static inline void args_take(char **argv, int option, arguments *a)
     case 'w': a->weights = optarg; break;
     case 'f': a->save = optarg; break;
     case 'm': a->model = optarg; break;
+    case 'o': a->prompt = optarg; break;
     case 'e': a->epochs = arg_count(argv, "epochs", 1, 1000000); break;
     case 'b': a->batch_size = arg_count(argv, "batch-size", 1, 1 << 20); break;
     case 's': a->seed = arg_count(argv, "seed", 0, INT64_MAX); break;
@@ -87,8 +88,8 @@ static inline void args_read(int argc, char **argv, const char *usage,
     { "seed", 1, 0, 's' },       { "steps", 1, 0, 'n' },
     { "image-size", 1, 0, 'i' }, { "lr", 1, 0, 'l' },
     { "target", 1, 0, 't' },     { "no_dropout", 0, 0, 'p' },
-    { "folds", 1, 0, 'c' },      { "fake_data", 0, 0, 'k' },
-    { "bf16", 0, 0, 'x' },
+    { "folds", 1, 0, 'c' },      { "prompt", 1, 0, 'o' },
+    { "fake_data", 0, 0, 'k' },  { "bf16", 0, 0, 'x' },
   };
   enum { KNOWN = sizeof known / sizeof *known };
   struct option names[KNOWN + 2] = { { "help", 0, 0, 'h' } };

@@ -12,6 +12,7 @@ REAL = ["x", "", "1x", "-1", "nan", "inf", "1e99"]
 NUMBERS = {
     "examples": {"epochs": WHOLE, "batch-size": WHOLE, "lr": REAL,
                  "target": REAL + ["100.5"], "seed": WHOLE[:4] + WHOLE[5:]},
+    "gpt2": {"steps": WHOLE, "seed": WHOLE[:4] + WHOLE[5:]},
     "all_reduce": {"ranks": WHOLE + ["1"], "bytes": WHOLE + ["6"],
                    "seconds": REAL},
     "io": {"mb": REAL, "tensors": WHOLE, "rounds": WHOLE,
@@ -45,7 +46,7 @@ def expect(program, *arguments, pieces, code=2):
 
 def examine(program):
     path = Path(program)
-    kind = "examples" if path.parent.name == "examples" else path.name
+    kind = path.name if path.name in NUMBERS else "examples"
     words = ["nowhere.mlir"] if path.name == "program" else []
     for name, values in NUMBERS[kind].items():
         for value in values:

@@ -123,7 +123,9 @@ def run_program(program, words, loader):
 
 def main():
     page = open(sys.argv[1], encoding="utf-8").read()
-    source = read_source(sys.argv[2])
+    folder = os.path.dirname(sys.argv[2])
+    named = set(re.findall(r"`examples/([\w.]+)`", page))
+    source = "".join(read_source(os.path.join(folder, n)) for n in named)
     pieces = blocks(page, "c")
     for piece in pieces:
         if piece not in source:
