@@ -13,38 +13,39 @@ static calx_status *infer_householder(cx_graph_node *node)
   return NULL;
 }
 
-typedef struct loop {
+typedef struct panel_loop {
   cx_hlo_builder *b;
   cx_hlo_elem elem;
   int64_t n, m, width;
-} loop;
+} panel_loop;
 
-static cx_hlo_value *splat(const loop *l, const cx_hlo_value *like, double v)
+static cx_hlo_value *splat(const panel_loop *l, const cx_hlo_value *like,
+                           double v)
 {
   const cx_hlo_type *t = cx_hlo_value_type(like);
   return cx_hlo_splat(l->b, (cx_hlo_type){ l->elem, t->rank, t->dims }, v);
 }
 
-static cx_hlo_value *two(const loop *l, cx_hlo_op_kind kind, cx_hlo_value *x,
-                         cx_hlo_value *y)
+static cx_hlo_value *two(const panel_loop *l, cx_hlo_op_kind kind,
+                         cx_hlo_value *x, cx_hlo_value *y)
 {
   return cx_hlo_binary(l->b, kind, x, y);
 }
 
-static cx_hlo_value *index_of(const loop *l, int64_t i)
+static cx_hlo_value *index_of(const panel_loop *l, int64_t i)
 {
   return cx_hlo_splat_int(l->b, (cx_hlo_type){ CX_HLO_I32, 0, NULL }, i);
 }
 
 // (N) along the last dimension of (N, m).
-static cx_hlo_value *along(const loop *l, cx_hlo_value *x)
+static cx_hlo_value *along(const panel_loop *l, cx_hlo_value *x)
 {
   const int64_t dims[2] = { l->n, l->m }, at[1] = { 0 };
   return cx_hlo_broadcast_in_dim(l->b, x, dims, 2, at);
 }
 
 // The sum, or another combination, of each row of (N, m).
-static cx_hlo_value *combined(const loop *l, cx_hlo_op_kind kind,
+static cx_hlo_value *combined(const panel_loop *l, cx_hlo_op_kind kind,
                               cx_hlo_value *x)
 {
   const int64_t dim = 1;
@@ -59,7 +60,7 @@ typedef struct reflection {
 
 // The reflection that leaves beta of a column, and zeros below. The column is
 // scaled first, so that its squares neither overflow nor vanish.
-static void reflect(const loop *l, cx_hlo_value *column, reflection *h)
+static void reflect(const panel_loop *l, cx_hlo_value *column, reflection *h)
 {
   cx_hlo_builder *b = l->b;
   cx_hlo_value *zero = splat(l, column, 0), *one = splat(l, column, 1);
@@ -95,7 +96,7 @@ static void reflect(const loop *l, cx_hlo_value *column, reflection *h)
 }
 
 // matrix - tau v (v^T matrix)
-static cx_hlo_value *applied(const loop *l, const reflection *h,
+static cx_hlo_value *applied(const panel_loop *l, const reflection *h,
                              cx_hlo_value *matrix)
 {
   const int64_t batch = 0, rows = 1, dims[3] = { l->n, l->m, l->width };
@@ -118,12 +119,12 @@ static cx_hlo_value *applied(const loop *l, const reflection *h,
 static void goes_on(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                     cx_hlo_value **out)
 {
-  const loop *l = user;
+  const panel_loop *l = user;
   out[0] = cx_hlo_compare(b, CX_HLO_LT, args[COLUMN], index_of(l, l->width));
 }
 
 // Writes a column (N, m) of (N, m, b).
-static cx_hlo_value *put_column(const loop *l, cx_hlo_value *matrix,
+static cx_hlo_value *put_column(const panel_loop *l, cx_hlo_value *matrix,
                                 cx_hlo_value *column, cx_hlo_value *k)
 {
   const int64_t dims[3] = { l->n, l->m, 1 };
@@ -135,7 +136,7 @@ static cx_hlo_value *put_column(const loop *l, cx_hlo_value *matrix,
 static void step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                  cx_hlo_value **out)
 {
-  const loop *l = user;
+  const panel_loop *l = user;
   const int64_t whole[3] = { l->n, l->m, 1 }, row[2] = { l->n, 1 };
   cx_hlo_value *k = args[COLUMN];
   cx_hlo_value *starts[3] = { index_of(l, 0), index_of(l, 0), k };
@@ -165,11 +166,11 @@ static void step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
 static void emit_householder(cx_graph_emit *e)
 {
   const cx_graph_shape *s = cx_in(e->node, 0);
-  loop l = { .b = e->b,
-             .elem = cx_ops_out_type(e, 0).elem,
-             .n = s->dims[0],
-             .m = s->dims[1],
-             .width = s->dims[2] };
+  panel_loop l = { .b = e->b,
+                   .elem = cx_ops_out_type(e, 0).elem,
+                   .n = s->dims[0],
+                   .m = s->dims[1],
+                   .width = s->dims[2] };
   cx_hlo_value *vars[VARS] = {
     [COLUMN] = index_of(&l, 0),
     [MATRIX] = e->in[0],

@@ -25,36 +25,38 @@ static calx_status *infer_jacobi(cx_graph_node *node)
   return NULL;
 }
 
-typedef struct loop {
+typedef struct rotation_loop {
   cx_hlo_builder *b;
   cx_hlo_elem elem;
   bool symmetric;
   int64_t n, half;  // columns, and pairs of them
-} loop;
+} rotation_loop;
 
-static cx_hlo_value *two(const loop *l, cx_hlo_op_kind kind, cx_hlo_value *x,
-                         cx_hlo_value *y)
+static cx_hlo_value *two(const rotation_loop *l, cx_hlo_op_kind kind,
+                         cx_hlo_value *x, cx_hlo_value *y)
 {
   return cx_hlo_binary(l->b, kind, x, y);
 }
 
-static cx_hlo_value *times(const loop *l, cx_hlo_value *x, cx_hlo_value *y)
+static cx_hlo_value *times(const rotation_loop *l, cx_hlo_value *x,
+                           cx_hlo_value *y)
 {
   return two(l, CX_HLO_OP_MULTIPLY, x, y);
 }
 
-static cx_hlo_value *splat(const loop *l, const cx_hlo_value *like, double v)
+static cx_hlo_value *splat(const rotation_loop *l, const cx_hlo_value *like,
+                           double v)
 {
   const cx_hlo_type *t = cx_hlo_value_type(like);
   return cx_hlo_splat(l->b, (cx_hlo_type){ l->elem, t->rank, t->dims }, v);
 }
 
-static cx_hlo_value *whole(const loop *l, int64_t value)
+static cx_hlo_value *whole(const rotation_loop *l, int64_t value)
 {
   return cx_hlo_splat_int(l->b, (cx_hlo_type){ CX_HLO_I32, 0, NULL }, value);
 }
 
-static cx_hlo_value *combined(const loop *l, cx_hlo_op_kind kind,
+static cx_hlo_value *combined(const rotation_loop *l, cx_hlo_op_kind kind,
                               cx_hlo_value *x, const int64_t *dims, size_t n)
 {
   cx_hlo_value *zero = cx_hlo_splat(l->b, (cx_hlo_type){ l->elem, 0, NULL }, 0);
@@ -62,8 +64,8 @@ static cx_hlo_value *combined(const loop *l, cx_hlo_op_kind kind,
 }
 
 // Places [from, to) of a dimension of x.
-static cx_hlo_value *part(const loop *l, cx_hlo_value *x, int dim, int64_t from,
-                          int64_t to)
+static cx_hlo_value *part(const rotation_loop *l, cx_hlo_value *x, int dim,
+                          int64_t from, int64_t to)
 {
   const cx_hlo_type *t = cx_hlo_value_type(x);
   if (t->rank != 3) return NULL;  // the builder has failed
@@ -77,7 +79,7 @@ static cx_hlo_value *part(const loop *l, cx_hlo_value *x, int dim, int64_t from,
 
 // The pairs' partners change: with columns a0 a1 … in the first half and b0 b1
 // … in the second, a0 stays and the others go round: a0 b0 a1 … | b1 … a_last.
-static cx_hlo_value *shifted(const loop *l, cx_hlo_value *x, int dim)
+static cx_hlo_value *shifted(const rotation_loop *l, cx_hlo_value *x, int dim)
 {
   const int64_t h = l->half, n = l->n;
   const int64_t ranges[5][2] = {
@@ -98,7 +100,7 @@ typedef struct rotation {
 } rotation;
 
 // Columns (dim 2) or rows (dim 1) of x rotated, pair by pair.
-static cx_hlo_value *rotated(const loop *l, cx_hlo_value *x, int dim,
+static cx_hlo_value *rotated(const rotation_loop *l, cx_hlo_value *x, int dim,
                              const rotation *r)
 {
   cx_hlo_value *a = part(l, x, dim, 0, l->half);
@@ -116,8 +118,8 @@ static cx_hlo_value *rotated(const loop *l, cx_hlo_value *x, int dim,
 
 // Elements (i, i) of rows from `row` on and columns from `column` on, (N,
 // half).
-static cx_hlo_value *diagonal(const loop *l, cx_hlo_value *x, int64_t row,
-                              int64_t column)
+static cx_hlo_value *diagonal(const rotation_loop *l, cx_hlo_value *x,
+                              int64_t row, int64_t column)
 {
   const int64_t dim = 2;
   x = part(l, part(l, x, 1, row, row + l->half), 2, column, column + l->half);
@@ -132,7 +134,8 @@ static cx_hlo_value *diagonal(const loop *l, cx_hlo_value *x, int64_t row,
 
 // The angle that makes r of [[p, r], [r, q]] 0 (G. Golub, C. Van Loan, Matrix
 // Computations, 8.5.2). *share: |r|, of columns as their cosine.
-static rotation angle(const loop *l, cx_hlo_value *x, cx_hlo_value **share)
+static rotation angle(const rotation_loop *l, cx_hlo_value *x,
+                      cx_hlo_value **share)
 {
   cx_hlo_builder *b = l->b;
   cx_hlo_value *p, *q, *r;
@@ -182,7 +185,7 @@ static rotation angle(const loop *l, cx_hlo_value *x, cx_hlo_value **share)
 static void goes_on(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                     cx_hlo_value **out)
 {
-  const loop *l = user;
+  const rotation_loop *l = user;
   cx_hlo_value *step = args[STEP], *steps = whole(l, l->n - 1);
   cx_hlo_value *in_sweep = cx_hlo_compare(
       b, CX_HLO_NE, two(l, CX_HLO_OP_REMAINDER, step, steps), whole(l, 0));
@@ -195,7 +198,7 @@ static void goes_on(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
 static void take_step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                       cx_hlo_value **out)
 {
-  const loop *l = user;
+  const rotation_loop *l = user;
   const int64_t all[2] = { 0, 1 };
   cx_hlo_value *x = args[MATRIX], *share;
   const rotation r = angle(l, x, &share);
@@ -220,11 +223,11 @@ static void emit_jacobi(cx_graph_emit *e)
   const cx_graph_shape *s = cx_in(e->node, 0);
   const bool narrow = s->dtype == CALX_F32;
   const double epsilon = narrow ? (double)FLT_EPSILON : DBL_EPSILON;
-  loop l = { .b = e->b,
-             .elem = cx_ops_out_type(e, 0).elem,
-             .symmetric = a->symmetric,
-             .n = s->dims[2],
-             .half = s->dims[2] / 2 };
+  rotation_loop l = { .b = e->b,
+                      .elem = cx_ops_out_type(e, 0).elem,
+                      .symmetric = a->symmetric,
+                      .n = s->dims[2],
+                      .half = s->dims[2] / 2 };
   const cx_hlo_type number = { l.elem, 0, NULL };
   const int64_t all[3] = { 0, 1, 2 };
   cx_hlo_value *bound = cx_hlo_splat(e->b, number, epsilon);

@@ -36,10 +36,10 @@ RULE(lamb_without_eps, calx_lamb(m, .lr = 0.1, .eps = CALX_ZERO))
 RULE(lars, calx_lars(m, .lr = 1, .trust_coefficient = 0.1))
 RULE(lion, calx_lion(m, .lr = 0.1, .weight_decay = 0.1))
 RULE(adafactor, calx_adafactor(m))
-static make_fn *const rules[] = { adagrad, adamw, adadelta, rmsprop,
-                                  adamax,  nadam, radam,    rprop,
-                                  asgd,    lamb,  lars,     lion,
-                                  lamb_without_eps };
+static make_fn *const rules[] = {
+  adagrad, adamw, adadelta, rmsprop, adamax, nadam,           radam,
+  rprop,   asgd,  lamb,     lars,    lion,   lamb_without_eps
+};
 enum { RULES = sizeof rules / sizeof rules[0] };
 
 // The optimiser has both parameters, or a first and then b as a group.
