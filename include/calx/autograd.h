@@ -143,6 +143,15 @@ CALX_API void calx_no_grad_begin(void);
  *  @errors FAILED_PRECONDITION none began in it */
 CALX_API void calx_no_grad_end(void);
 
+/** The same for code that is never differentiated. What it makes are ordinary
+ *  tensors, which later code may differentiate with: PyTorch refuses that, to
+ *  save work that is not done here at all. @source torch.inference_mode */
+CALX_API void calx_inference_mode_begin(void);
+/** Ends the innermost region of the scope.
+ *  @errors FAILED_PRECONDITION none began in it, or it is an enable-grad region
+ */
+CALX_API void calx_inference_mode_end(void);
+
 /** From here on ops are recorded for differentiation again, inside a no-grad
  *  region too, until the matching end or the end of the current scope. Regions
  *  are nested at most 64 deep. @source torch.enable_grad */

@@ -575,5 +575,6 @@ inline tensor dist_step(const optimizer_ptr &opt, const operand &loss)
 }  // namespace calx
 
 #include "calx/layers.hpp"
+#include "calx/training.hpp"
 
 #endif

@@ -71,6 +71,16 @@ void calx_no_grad_end(void)
   end_region(false);
 }
 
+void calx_inference_mode_begin(void)
+{
+  calx_no_grad_begin();
+}
+
+void calx_inference_mode_end(void)
+{
+  calx_no_grad_end();
+}
+
 void calx_enable_grad_begin(void)
 {
   cx_lazy_grad_region_begin(true);

@@ -171,21 +171,21 @@ calx_module *calx_nn_unfold_with(calx_module *parent, const char *name,
 
 // ---- fold -------------------------------------------------------------------
 
-typedef struct fold {
+typedef struct fold_layer {
   calx_module *m;
   calx_dims output, kernel;
   calx_fold_options o;
-} fold;
+} fold_layer;
 
 static calx_tensor *fold_forward(void *self, calx_tensor *x)
 {
-  const fold *f = self;
+  const fold_layer *f = self;
   return calx_fold_with(x, f->output, f->kernel, &f->o);
 }
 
 static void fold_repr(const void *state, cx_text *out)
 {
-  const fold *f = state;
+  const fold_layer *f = state;
   const struct {
     const char *name;
     const int64_t *list;
@@ -215,8 +215,8 @@ calx_module *calx_nn_fold_with(calx_module *parent, const char *name,
   static const cx_nn_layer layer = { "Fold", "fold", fold_forward, fold_repr,
                                      NULL };
   void *state;
-  calx_module *m = cx_nn_make(&layer, parent, name, sizeof(fold), &state);
-  fold *f = state;
+  calx_module *m = cx_nn_make(&layer, parent, name, sizeof(fold_layer), &state);
+  fold_layer *f = state;
   if (f == NULL) return m;
   f->output = output_size;
   f->kernel = kernel_size;

@@ -152,6 +152,62 @@ void test_layers()
   calx::check(step.end());
 }
 
+// Regions end with their objects; losses, schedules and the scaling of losses.
+void test_regions_and_losses()
+{
+  calx::scope step;
+  {
+    calx::no_grad off;
+    expect(!calx_is_grad_enabled(), "gradients in no_grad", 1);
+    calx::enable_grad on;
+    expect(calx_is_grad_enabled(), "gradients in enable_grad", 0);
+  }
+  expect(calx_is_grad_enabled(), "gradients behind no_grad", 0);
+  {
+    calx::inference_mode off;
+    expect(!calx_is_grad_enabled(), "gradients in inference_mode", 1);
+    calx::autocast half(CALX_BF16);
+    expect(calx_autocast_dtype() == CALX_BF16, "type in autocast",
+           (double)calx_autocast_dtype());
+  }
+  expect(calx_autocast_dtype() == CALX_DTYPE_DEFAULT, "type behind autocast",
+         (double)calx_autocast_dtype());
+  calx::tensor x = calx::full(CALX_SHAPE(2, 3), 3);
+  const double mse = calx::item(calx::mse_loss(x, 1));
+  expect(mse == 4, "mse_loss", mse);
+  const double sum = calx::item(
+      calx::l1_loss(x, 1, [](auto &o) { o.reduction = CALX_SUM; }));
+  expect(sum == 12, "l1_loss", sum);
+  calx::module_ptr m(calx_nn_triplet_margin_loss_with(nullptr, nullptr, nullptr));
+  const double triplet = calx::item(calx::forward(m.get(), x, x, x));
+  expect(triplet == 1, "a layer of three tensors", triplet);
+  calx::check(step.end());
+}
+
+void test_scaler_and_schedule()
+{
+  calx::module_ptr m(calx_nn_linear_with(nullptr, nullptr, 2, 1, nullptr));
+  calx::optimizer_ptr opt = calx::sgd(m.get(), [](auto &o) { o.lr = 0.5; });
+  calx::lr_scheduler_ptr lr =
+      calx::step_lr(opt, 1, [](auto &o) { o.gamma = 0.5; });
+  calx::grad_scaler_ptr scaler =
+      calx::grad_scaler([](auto &o) { o.init_scale = 8; });
+  calx::scope step;
+  calx::tensor y = calx::forward(m.get(), calx::ones(CALX_SHAPE(1, 2)));
+  calx::backward(calx::scale(scaler, calx::sum(y)));
+  calx::step(scaler, opt);
+  calx::update(scaler);
+  calx::sync();
+  calx_lr_scheduler_step(lr.get());
+  calx::check(step.end());
+  expect(calx_optimizer_steps(opt.get()) == 1, "steps",
+         (double)calx_optimizer_steps(opt.get()));
+  expect(calx_grad_scaler_get_scale(scaler.get()) == 8, "scale",
+         calx_grad_scaler_get_scale(scaler.get()));
+  expect(calx_optimizer_lr(opt.get()) == 0.25, "learning rate",
+         calx_optimizer_lr(opt.get()));
+}
+
 }  // namespace
 
 int main()
@@ -162,6 +218,8 @@ int main()
     test_places_without_operands();
     test_training();
     test_layers();
+    test_regions_and_losses();
+    test_scaler_and_schedule();
   } catch (const calx::error &e) {
     std::printf("failed: %s\n", e.what());
     return 1;
