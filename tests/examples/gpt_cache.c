@@ -1,6 +1,6 @@
 // gpt_cache: what the GPT example writes a token at a time, from the keys and
 // values that it kept, is what it gives for the whole text, by one program.
-#include "gpt_write.h"
+#include "../../examples/gpt_write.h"
 #include "support/support.h"
 
 enum { WORDS = 11, CONTEXT = 8 };

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "../image/files.h"
-#include "leaves.h"
+#include "../../examples/leaves.h"
 
 static void write_leaf(const char *folder, int index, FILE *csv)
 {
