@@ -172,6 +172,69 @@ CALX_API calx_tensor *calx_slice_scatter(calx_tensor *x, calx_tensor *source,
  *  @source torch.select_scatter */
 CALX_API calx_tensor *calx_select_scatter(calx_tensor *x, calx_tensor *source,
                                           int dim, int64_t index);
+/** A vector on the diagonal of a matrix, of x flattened, else 0.
+ *  @param offset  1: the diagonal above the main one @shape x any
+ *  @source torch.diagflat */
+CALX_API calx_tensor *calx_diagflat(calx_tensor *x, int64_t offset);
+/** x with `source` in place of calx_diagonal(x, …). @shape source as that
+ *  diagonal @grad x, source @source torch.diagonal_scatter */
+CALX_API calx_tensor *calx_diagonal_scatter_with(
+    calx_tensor *x, calx_tensor *source, const calx_diagonal_options *options);
+/** The tensors expanded to the sizes that all broadcast to.
+ *  @param out  as many as `count` @shape any @source torch.broadcast_tensors */
+CALX_API void calx_broadcast_tensors(calx_tensor *const *tensors, size_t count,
+                                     calx_tensor **out);
+/** Rows of an element of each vector, the last one's changing fastest; of a
+ *  single vector itself. @shape each rank 1, 8 at most
+ *  @source torch.cartesian_prod */
+CALX_API calx_tensor *calx_cartesian_prod(calx_tensor *const *tensors,
+                                          size_t count);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_combinations_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t r; /* elements in a row; 0 = 2, CALX_ZERO_INT = 0 */
+  CALX_NAMED bool with_replacement; /* an element may stand in it again */
+} calx_combinations_options;
+/** Each choice of r elements of a vector as a row. @shape (n) -> (rows, r), of
+ *  2^24 elements at most @source torch.combinations */
+CALX_API calx_tensor *calx_combinations_with(
+    calx_tensor *x, const calx_combinations_options *options);
+/** Joins along dimension 1; vectors and numbers are columns.
+ *  @shape as calx_cat @source torch.column_stack */
+CALX_API calx_tensor *calx_column_stack(calx_tensor *const *tensors,
+                                        size_t count);
+/** Equal parts along dimension 1, of a vector along 0.
+ *  @param out  as many as `sections` @shape x rank >= 1
+ *  @source torch.hsplit */
+CALX_API void calx_hsplit(calx_tensor *x, size_t sections, calx_tensor **out);
+/** The same, but parts that end before these indices, and the rest.
+ *  @param out  one more than there are indices @shape x rank >= 1
+ *  @source torch.hsplit */
+CALX_API void calx_hsplit_at(calx_tensor *x, calx_dims indices,
+                             calx_tensor **out);
+/** Equal parts along dimension 0. @param out  as many as `sections`
+ *  @shape x rank >= 2 @source torch.vsplit */
+CALX_API void calx_vsplit(calx_tensor *x, size_t sections, calx_tensor **out);
+/** The same, but parts that end before these indices, and the rest.
+ *  @param out  one more than there are indices @shape x rank >= 2
+ *  @source torch.vsplit */
+CALX_API void calx_vsplit_at(calx_tensor *x, calx_dims indices,
+                             calx_tensor **out);
+/** Equal parts along dimension 2. @param out  as many as `sections`
+ *  @shape x rank >= 3 @source torch.dsplit */
+CALX_API void calx_dsplit(calx_tensor *x, size_t sections, calx_tensor **out);
+/** The same, but parts that end before these indices, and the rest.
+ *  @param out  one more than there are indices @shape x rank >= 3
+ *  @source torch.dsplit */
+CALX_API void calx_dsplit_at(calx_tensor *x, calx_dims indices,
+                             calx_tensor **out);
+/** All elements in one dimension. @shape x any @source torch.ravel */
+CALX_API calx_tensor *calx_ravel(calx_tensor *x);
+/** The indices in a tensor of these sizes of elements that are numbered in
+ *  row-major order. @param out  as many as there are sizes @shape index any
+ *  @dtype i64 @grad none @source torch.unravel_index */
+CALX_API void calx_unravel_index(calx_tensor *index, calx_dims shape,
+                                 calx_tensor **out);
 
 #ifdef __cplusplus
 }

@@ -106,6 +106,63 @@ typedef struct CALX_OPTIONS calx_multinomial_options {
 CALX_API calx_tensor *calx_multinomial_with(
     calx_tensor *x, int64_t num_samples,
     const calx_multinomial_options *options);
+/** Cauchy's distribution. @param sigma  above 0 @shape shape @dtype floating
+ *  @source torch.Tensor.cauchy_ */
+CALX_API calx_tensor *calx_cauchy_with(double median, double sigma,
+                                       calx_dims shape,
+                                       const calx_create_options *options);
+/** Exponential, of this rate. @param lambd  above 0 @shape shape
+ *  @dtype floating @source torch.Tensor.exponential_ */
+CALX_API calx_tensor *calx_exponential_with(double lambd, calx_dims shape,
+                                            const calx_create_options *options);
+/** How many trials of probability p it takes to the first success.
+ *  @param p  in (0, 1) @shape shape @dtype floating
+ *  @source torch.Tensor.geometric_ */
+CALX_API calx_tensor *calx_geometric_with(double p, calx_dims shape,
+                                          const calx_create_options *options);
+/** e to the power of normal numbers of this mean and standard deviation.
+ *  @param std  above 0 @shape shape @dtype floating
+ *  @source torch.Tensor.log_normal_ */
+CALX_API calx_tensor *calx_log_normal_with(double mean, double std,
+                                           calx_dims shape,
+                                           const calx_create_options *options);
+/** calx_randint of x's sizes, type and device. @shape as x
+ *  @source torch.randint_like */
+CALX_API calx_tensor *calx_randint_like_with(
+    calx_tensor *x, int64_t low, int64_t high,
+    const calx_create_options *options);
+
+// ---- windows ----------------------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_window_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dtype dtype;    /* floating; default: f32 */
+  CALX_NAMED calx_device *device; /* NULL: the current device */
+  CALX_NAMED bool requires_grad;
+  CALX_NAMED bool symmetric; /* PyTorch's periodic = false */
+  CALX_NAMED double alpha;   /* Hamming: 0 = 0.54, CALX_ZERO = 0 */
+  /* Hamming: 0 = 0.46; Kaiser: 0 = 12; CALX_ZERO = 0 */
+  CALX_NAMED double beta;
+} calx_window_options;
+/** 1 - |2 k / n - 1|, for k from 0 to n - 1; symmetric: of n - 1 for n, here
+ *  and below. @shape (n) @source torch.bartlett_window */
+CALX_API calx_tensor *calx_bartlett_window_with(
+    int64_t n, const calx_window_options *options);
+/** 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n). @shape (n)
+ *  @source torch.blackman_window */
+CALX_API calx_tensor *calx_blackman_window_with(
+    int64_t n, const calx_window_options *options);
+/** alpha - beta cos(2 pi k / n). @shape (n) @source torch.hamming_window */
+CALX_API calx_tensor *calx_hamming_window_with(
+    int64_t n, const calx_window_options *options);
+/** 0.5 - 0.5 cos(2 pi k / n). @shape (n) @source torch.hann_window */
+CALX_API calx_tensor *calx_hann_window_with(int64_t n,
+                                            const calx_window_options *options);
+/** I0(beta sqrt(1 - (2 k / n - 1)^2)) / I0(beta). @shape (n)
+ *  @source torch.kaiser_window */
+CALX_API calx_tensor *calx_kaiser_window_with(
+    int64_t n, const calx_window_options *options);
 
 #ifdef __cplusplus
 }
@@ -145,6 +202,26 @@ CALX_API calx_tensor *calx_multinomial_with(
 #define calx_multinomial(x, ...) CALX_MULTINOMIAL_(x, __VA_ARGS__, .size = sizeof(calx_multinomial_options))
 #define CALX_MULTINOMIAL_(x, num_samples, ...) (calx_at_(CALX_HERE), calx_multinomial_with(CALX_T_(x), num_samples, CALX_O_((&(calx_multinomial_options){ __VA_ARGS__ }))))
 #define calx_meshgrid(...) (calx_at_(CALX_HERE), calx_meshgrid(__VA_ARGS__))
+#define calx_cauchy(median, sigma, ...) CALX_CAUCHY_(median, sigma, __VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_CAUCHY_(median, sigma, shape, ...) (calx_at_(CALX_HERE), calx_cauchy_with(median, sigma, shape, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
+#define calx_exponential(lambd, ...) CALX_EXPONENTIAL_(lambd, __VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_EXPONENTIAL_(lambd, shape, ...) (calx_at_(CALX_HERE), calx_exponential_with(lambd, shape, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
+#define calx_geometric(p, ...) CALX_GEOMETRIC_(p, __VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_GEOMETRIC_(p, shape, ...) (calx_at_(CALX_HERE), calx_geometric_with(p, shape, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
+#define calx_log_normal(mean, std, ...) CALX_LOG_NORMAL_(mean, std, __VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_LOG_NORMAL_(mean, std, shape, ...) (calx_at_(CALX_HERE), calx_log_normal_with(mean, std, shape, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
+#define calx_randint_like(x, low, ...) CALX_RANDINT_LIKE_(x, low, __VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_RANDINT_LIKE_(x, low, high, ...) (calx_at_(CALX_HERE), calx_randint_like_with(CALX_T_(x), low, high, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
+#define calx_bartlett_window(...) CALX_BARTLETT_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
+#define CALX_BARTLETT_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_bartlett_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define calx_blackman_window(...) CALX_BLACKMAN_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
+#define CALX_BLACKMAN_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_blackman_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define calx_hamming_window(...) CALX_HAMMING_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
+#define CALX_HAMMING_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_hamming_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define calx_hann_window(...) CALX_HANN_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
+#define CALX_HANN_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_hann_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define calx_kaiser_window(...) CALX_KAISER_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
+#define CALX_KAISER_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_kaiser_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
 // clang-format on
 #endif
 #endif

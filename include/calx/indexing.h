@@ -168,6 +168,26 @@ typedef struct CALX_OPTIONS calx_histc_options {
  *  @grad none @source torch.histc */
 CALX_API calx_tensor *calx_histc_with(calx_tensor *x,
                                       const calx_histc_options *options);
+/** How calx_index_reduce combines. */
+typedef enum calx_index_reduction {
+  CALX_INDEX_PROD, /* without a gradient */
+  CALX_INDEX_MEAN, /* of integers, rounded down */
+  CALX_INDEX_AMAX,
+  CALX_INDEX_AMIN
+} calx_index_reduction;
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_index_reduce_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool exclude_self; /* rows of x that take some do not count */
+} calx_index_reduce_options;
+/** x with rows of source combined into the rows at the indices.
+ *  @shape as calx_index_add @dtype source as x @grad x, source
+ *  @source torch.index_reduce */
+CALX_API calx_tensor *calx_index_reduce_with(
+    calx_tensor *x, int dim, calx_tensor *index, calx_tensor *source,
+    calx_index_reduction reduce, const calx_index_reduce_options *options);
+/** Sorted along dimension 0. @shape x any @source torch.msort */
+CALX_API calx_tensor *calx_msort(calx_tensor *x);
 
 // ---- results of a size that the data say ------------------------------------
 
@@ -200,6 +220,14 @@ typedef struct CALX_OPTIONS calx_unique_options {
  *  @grad none @source torch.unique */
 CALX_API calx_tensor *calx_unique_with(calx_tensor *x,
                                        const calx_unique_options *options);
+/** One of each run of equal elements, in order; 0 behind them. @shape x any;
+ *  rank 1 @grad none @source torch.unique_consecutive */
+CALX_API calx_tensor *calx_unique_consecutive_with(
+    calx_tensor *x, const calx_unique_options *options);
+/** calx_nonzero. @shape (elements, rank of x) @dtype i64 @grad none
+ *  @source torch.argwhere */
+CALX_API calx_tensor *calx_argwhere_with(calx_tensor *x,
+                                         const calx_select_options *options);
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_bincount_options {
   CALX_NAMED size_t size;

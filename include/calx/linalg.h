@@ -127,6 +127,36 @@ typedef struct CALX_OPTIONS calx_vander_options {
  *  i64. @shape (k) -> (k, n) @source torch.vander */
 CALX_API calx_tensor *calx_vander_with(calx_tensor *x,
                                        const calx_vander_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_dist_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double p; /* 0 = 2, CALX_ZERO = 0; INFINITY: the greatest */
+} calx_dist_options;
+/** The norm of x - y over all elements. @shape x, y broadcast together -> ()
+ *  @source torch.dist */
+CALX_API calx_tensor *calx_dist_with(calx_tensor *x, calx_tensor *y,
+                                     const calx_dist_options *options);
+/** The distances of all pairs of different rows: of 0 and 1, 0 and 2, …
+ *  @shape (n, d) -> (n (n - 1) / 2) @dtype floating
+ *  @source torch.nn.functional.pdist */
+CALX_API calx_tensor *calx_pdist_with(calx_tensor *x,
+                                      const calx_dist_options *options);
+/** Sums of products over the last dimensions; a number multiplies.
+ *  @shape (…, k) x (…, k), the dimensions left of x, then of y
+ *  @source torch.inner */
+CALX_API calx_tensor *calx_inner(calx_tensor *x, calx_tensor *y);
+/** calx_dot. @shape (n) x (n) -> () @source torch.vdot */
+CALX_API calx_tensor *calx_vdot(calx_tensor *x, calx_tensor *y);
+/** beta input + alpha (the sum over the batch of x y). @shape x (b, n, k),
+ *  y (b, k, m); input broadcasts to (n, m) @source torch.addbmm */
+CALX_API calx_tensor *calx_addbmm_with(calx_tensor *input, calx_tensor *x,
+                                       calx_tensor *y,
+                                       const calx_addmm_options *options);
+/** x with each slice along a dimension scaled to a p-norm of `maxnorm` where it
+ *  has a greater one. @shape x rank >= 2 @dtype floating
+ *  @source torch.renorm */
+CALX_API calx_tensor *calx_renorm(calx_tensor *x, double p, int dim,
+                                  double maxnorm);
 
 // ---- factorisations and systems of equations --------------------------------
 // Of batches of matrices of f32 or f64; the leading dimensions broadcast.

@@ -274,6 +274,16 @@ CALX_API calx_tensor *calx_bitwise_or(calx_tensor *x, calx_tensor *y);
 /** exclusive or of all bits. @shape x, y broadcast together  @dtype integer or
  *  bool  @grad none */
 CALX_API calx_tensor *calx_bitwise_xor(calx_tensor *x, calx_tensor *y);
+/** The bits of x moved y places up, 0 where y is as many as there are or is
+ *  negative. @shape x, y broadcast together  @dtype integer  @grad none */
+CALX_API calx_tensor *calx_bitwise_left_shift(calx_tensor *x, calx_tensor *y);
+/** The bits moved y places down, with copies of the sign; where y is as many as
+ *  there are or is negative, all are copies. @shape x, y broadcast together
+ *  @dtype integer  @grad none */
+CALX_API calx_tensor *calx_bitwise_right_shift(calx_tensor *x, calx_tensor *y);
+/** The number of x's type next to x towards y. @shape x, y broadcast together
+ *  @dtype floating  @grad none */
+CALX_API calx_tensor *calx_nextafter(calx_tensor *x, calx_tensor *y);
 
 /** x == y. @shape x, y broadcast together  @dtype result bool  @grad none */
 CALX_API calx_tensor *calx_eq(calx_tensor *x, calx_tensor *y);

@@ -121,6 +121,44 @@ CALX_API calx_tensor *calx_clip(calx_tensor *x, calx_tensor *min,
  *  @shape x, y broadcast together @source torch.allclose */
 CALX_API bool calx_allclose_with(calx_tensor *x, calx_tensor *y,
                                  const calx_isclose_options *options);
+/** The greatest common divisor of the magnitudes; of 0 and 0, 0. @shape x, y
+ *  broadcast together @dtype integer @grad none @source torch.gcd */
+CALX_API calx_tensor *calx_gcd(calx_tensor *x, calx_tensor *y);
+/** The least common multiple of the magnitudes; 0 where one is 0. @shape x, y
+ *  broadcast together @dtype integer @grad none @source torch.lcm */
+CALX_API calx_tensor *calx_lcm(calx_tensor *x, calx_tensor *y);
+/** x 2^other. @shape x, other broadcast together @source torch.ldexp */
+CALX_API calx_tensor *calx_ldexp(calx_tensor *x, calx_tensor *other);
+/** x as mantissa 2^exponent, the mantissa's magnitude in [0.5, 1); 0, NaN and
+ *  infinities have the exponent 0. @param out_exponent  i32; may be NULL
+ *  @return the mantissa @shape x any @dtype floating @source torch.frexp */
+CALX_API calx_tensor *calx_frexp(calx_tensor *x, calx_tensor **out_exponent);
+/** log2(2^x + 2^y) without overflow. @shape x, y broadcast together
+ *  @source torch.logaddexp2 */
+CALX_API calx_tensor *calx_logaddexp2(calx_tensor *x, calx_tensor *y);
+/** Whether an element is real: true, of all types that there are here.
+ *  @shape x any @dtype result bool @grad none @source torch.isreal */
+CALX_API calx_tensor *calx_isreal(calx_tensor *x);
+/** Whether both have the same sizes and elements. It reads the answer, which
+ *  runs what is pending; false on failure, which the scope reports.
+ *  @shape x, y any @source torch.equal */
+CALX_API bool calx_equal(calx_tensor *x, calx_tensor *y);
+/** The modified Bessel function of order 0. @shape x any
+ *  @source torch.i0 */
+CALX_API calx_tensor *calx_i0(calx_tensor *x);
+/** e^-|x| calx_i0(x). @shape x any @source torch.special.i0e */
+CALX_API calx_tensor *calx_i0e(calx_tensor *x);
+/** The modified Bessel function of order 1. @shape x any
+ *  @source torch.special.i1 */
+CALX_API calx_tensor *calx_i1(calx_tensor *x);
+/** e^-|x| calx_i1(x). @shape x any @source torch.special.i1e */
+CALX_API calx_tensor *calx_i1e(calx_tensor *x);
+/** The probability of a normal number of at most x. @shape x any
+ *  @source torch.special.ndtr */
+CALX_API calx_tensor *calx_ndtr(calx_tensor *x);
+/** The logarithm of the gamma function of dimension p. @param p  1 to 4096
+ *  @shape x any @source torch.mvlgamma */
+CALX_API calx_tensor *calx_mvlgamma(calx_tensor *x, int64_t p);
 
 #ifdef __cplusplus
 }

@@ -100,6 +100,54 @@ CALX_API calx_tensor *calx_cov_with(calx_tensor *x,
 /** Correlation coefficients of variables, which are rows.
  *  @shape (k, n) -> (k, k); (n) -> () @source torch.corrcoef */
 CALX_API calx_tensor *calx_corrcoef(calx_tensor *x);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_trapezoid_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_tensor *x; /* where the samples are: a vector, or as y */
+  CALX_NAMED double dx;      /* their distance; 0 = 1, CALX_ZERO = 0 */
+  CALX_NAMED int dim;        /* 0 = the last, INT32_MIN = 0 */
+} calx_trapezoid_options;
+/** The integral along a dimension, by the trapezoidal rule. @shape y rank >= 1;
+ *  the result without the dimension @source torch.trapezoid */
+CALX_API calx_tensor *calx_trapezoid_with(
+    calx_tensor *y, const calx_trapezoid_options *options);
+/** The integral up to each sample but the first. @shape y rank >= 1; the result
+ *  with one element less @source torch.cumulative_trapezoid */
+CALX_API calx_tensor *calx_cumulative_trapezoid_with(
+    calx_tensor *y, const calx_trapezoid_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_gradient_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double spacing; /* of the samples; 0 = 1, CALX_ZERO = 0 */
+  /* NULL: none; a vector for each dimension, of where the samples are */
+  CALX_NAMED calx_tensor *const *coordinates;
+  CALX_NAMED calx_dims dims; /* absent: all */
+  CALX_NAMED int edge_order; /* of the error at both ends; 0 = 1; 1 or 2 */
+} calx_gradient_options;
+/** The slope along each dimension, by central differences.
+ *  @param out  as many as there are dims, x's rank if none are named
+ *  @return how many there are @shape x rank >= 1, more elements than edge_order
+ *  along each @source torch.gradient */
+CALX_API size_t calx_gradient_with(calx_tensor *x, calx_tensor **out,
+                                   const calx_gradient_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_histogram_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t bins; /* 0 = 100 */
+  CALX_NAMED double min;   /* both 0: the least and the greatest element */
+  CALX_NAMED double max;
+  /* NULL: equal intervals; else the intervals' ends, in order; (bins + 1) */
+  CALX_NAMED calx_tensor *edges;
+  CALX_NAMED calx_tensor *weight; /* NULL: 1; as x */
+  CALX_NAMED bool density;        /* divided by the sum and by each width */
+} calx_histogram_options;
+/** How many elements lie in each interval, which has its lower end, and the
+ *  last one both; those outside and NaN do not count.
+ *  @param out_edges  (bins + 1); may be NULL @shape x any -> (bins)
+ *  @dtype floating @grad weight @source torch.histogram */
+CALX_API calx_tensor *calx_histogram_with(
+    calx_tensor *x, calx_tensor **out_edges,
+    const calx_histogram_options *options);
 
 #ifdef __cplusplus
 }

@@ -164,6 +164,14 @@ static void log_sum(cx_graph_emit *e)
                             cx_hlo_binary(b, CX_HLO_OP_ADD, m, d));
 }
 
+// With copies of the sign, of a type that has one.
+static void shift_right(cx_graph_emit *e)
+{
+  bool is_signed = e->node->out[0].shape.dtype <= CALX_I64;
+  emit(e, is_signed ? CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC
+                    : CX_HLO_OP_SHIFT_RIGHT_LOGICAL);
+}
+
 // ---- what a row of binary.def makes -----------------------------------------
 
 // All element types.
@@ -210,6 +218,33 @@ static calx_tensor *bits(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
   if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
   if (cx_dtype_is_float(cx_ops_promote(in, 2))) {
     return cx_ops_no_bits(op->name, in[0]);
+  }
+  return cx_ops_record(op, in, 2, NULL);
+}
+
+// Shifts of the bits of integers.
+static calx_tensor *shifted(const cx_graph_op *op, calx_tensor *x,
+                            calx_tensor *y)
+{
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
+  calx_dtype dtype = cx_ops_promote(in, 2);
+  if (cx_dtype_is_float(dtype)) return cx_ops_no_bits(op->name, in[0]);
+  return dtype == CALX_BOOL ? numeric(op, x, y)
+                            : cx_ops_record(op, in, 2, NULL);
+}
+
+// Functions of floating types alone.
+static calx_tensor *stepped(const cx_graph_op *op, calx_tensor *x,
+                            calx_tensor *y)
+{
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
+  if (!cx_dtype_is_float(cx_ops_promote(in, 2))) {
+    return cx_ops_invalid(
+        "%s: %s, a floating type is wanted; convert an operand with "
+        "calx_to_dtype",
+        op->name, cx_graph_shape_str(cx_lazy_tensor_shape(in[0])));
   }
   return cx_ops_record(op, in, 2, NULL);
 }

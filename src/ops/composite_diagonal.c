@@ -83,6 +83,59 @@ calx_tensor *calx_trace(calx_tensor *x)
   return calx_sum_with(calx_diagonal_with(x, NULL), NULL);
 }
 
+calx_tensor *calx_diagflat(calx_tensor *x, int64_t offset)
+{
+  CX_OPS_COMPOSITE("diagflat");
+  int64_t all = -1;
+  calx_diagonal_options o = { .size = sizeof o, .offset = offset };
+  return calx_diag_embed_with(calx_reshape(x, calx_dims_of(&all, 1)), &o);
+}
+
+// x (…, n, m) with `source` (…, k) on the diagonal.
+static calx_tensor *put_diagonal(calx_tensor *x, calx_tensor *source,
+                                 int64_t offset)
+{
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+  int64_t n = s->dims[s->rank - 2], m = s->dims[s->rank - 1];
+  // Along the rows, or the columns, the diagonal's element is the source's.
+  int64_t there = calx_tensor_dim(source, -1);
+  int64_t pad[2] = { 0, (offset >= 0 ? n : m) - there };
+  source = calx_pad_with(source, calx_dims_of(pad, 2), NULL);
+  source = calx_unsqueeze(source, offset >= 0 ? -1 : -2);
+  calx_tensor *row = calx_unsqueeze(count_to(x, n), 1);
+  calx_tensor *right_of = cx_ops_minus(count_to(x, m), row);
+  return calx_where(calx_eq(right_of, calx_scalar_int(offset)), source, x);
+}
+
+calx_tensor *calx_diagonal_scatter_with(calx_tensor *x, calx_tensor *source,
+                                        const calx_diagonal_options *o)
+{
+  CX_OPS_COMPOSITE("diagonal_scatter");
+  calx_tensor *in[2] = { x, source }, *bad;
+  if (cx_ops_unfit("diagonal_scatter", in, 2, &bad)) return bad;
+  CX_OPS_TAKE_OPTIONS(diagonal, o, bad);
+  calx_tensor *part = calx_diagonal_with(x, o);
+  if (cx_lazy_tensor_poisoned(part)) return part;
+  const cx_graph_shape *p = cx_lazy_tensor_shape(part);
+  source = calx_to_dtype(source, p->dtype);
+  if (!cx_graph_shape_equal(cx_lazy_tensor_shape(source), p)) {
+    return cx_ops_invalid(
+        "diagonal_scatter: the source %s in place of %s: equal sizes are "
+        "wanted",
+        cx_graph_shape_str(cx_lazy_tensor_shape(source)),
+        cx_graph_shape_str(p));
+  }
+  uint32_t rank = cx_lazy_tensor_shape(x)->rank, d1 = 0, d2 = 0;
+  bool none = o->dim1 == 0 && o->dim2 == 0;
+  cx_ops_dim(o->dim1, rank, &d1);
+  cx_ops_dim(none ? 1 : o->dim2, rank, &d2);
+  x = calx_movedim(x, (int)d1, -1);
+  x = calx_movedim(x, (int)(d2 > d1 ? d2 - 1 : d2), -1);
+  x = put_diagonal(x, source, o->offset);
+  x = calx_movedim(x, -1, (int)(d2 > d1 ? d2 - 1 : d2));
+  return calx_movedim(x, -1, (int)d1);
+}
+
 // ---- slices -----------------------------------------------------------------
 
 // The source as x's type and with the sizes of a part of x. False: *out is what

@@ -315,3 +315,12 @@ calx_tensor *calx_nanquantile_with(calx_tensor *x, calx_tensor *q,
   CX_OPS_COMPOSITE("nanquantile");
   return quantile("nanquantile", x, q, o, true);
 }
+
+calx_tensor *calx_msort(calx_tensor *x)
+{
+  CX_OPS_COMPOSITE("msort");
+  calx_tensor *bad;
+  if (cx_ops_unfit("msort", &x, 1, &bad)) return bad;
+  calx_sort_options first = { .size = sizeof first, .dim = INT32_MIN };
+  return calx_sort_with(x, &first);
+}

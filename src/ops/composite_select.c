@@ -106,20 +106,18 @@ calx_tensor *calx_masked_select_with(calx_tensor *x, calx_tensor *mask,
   return cx_ops_take(flat(whole), at, 0);
 }
 
-calx_tensor *calx_unique_with(calx_tensor *x, const calx_unique_options *o)
+// The different elements of each run of equal ones in `row` (n); order[i] is
+// where element i was in a tensor of shape s.
+static calx_tensor *runs_of(const char *op, calx_tensor *row,
+                            calx_tensor *order, const cx_graph_shape *s,
+                            const calx_unique_options *o)
 {
-  CX_OPS_COMPOSITE("unique");
-  if (cx_ops_unfit("unique", &x, 1, &x)) return x;
-  calx_tensor *bad, *order;
-  CX_OPS_TAKE_OPTIONS(unique, o, bad);
-  const cx_graph_shape s = *cx_lazy_tensor_shape(x);
-  int64_t n = cx_graph_shape_numel(&s), size = 0;
-  calx_sort_options sort = { .size = sizeof sort, .out_indices = &order };
-  calx_tensor *sorted = calx_sort_with(flat(x), &sort);
+  calx_tensor *bad;
+  int64_t n = cx_graph_shape_numel(s), size = 0;
   // An element is new where it differs from the one before; `which` numbers
   // the new ones.
-  calx_tensor *before = calx_slice(sorted, 0, 0, n - 1, 1);
-  calx_tensor *is_new = calx_ne(calx_slice(sorted, 0, 1, n, 1), before);
+  calx_tensor *before = calx_slice(row, 0, 0, n - 1, 1);
+  calx_tensor *is_new = calx_ne(calx_slice(row, 0, 1, n, 1), before);
   int64_t pad[2] = { n > 0, 0 };
   calx_pad_options fill = { .size = sizeof fill, .value = 1 };
   is_new = calx_pad_with(is_new, calx_dims_of(pad, 2), &fill);
@@ -127,17 +125,16 @@ calx_tensor *calx_unique_with(calx_tensor *x, const calx_unique_options *o)
   calx_select_options select = { .size = sizeof select,
                                  .limit = o->limit,
                                  .out_count = o->out_count };
-  if (!result_size("unique", calx_sum_with(is_new, NULL), &select, &size,
-                   &bad)) {
+  if (!result_size(op, calx_sum_with(is_new, NULL), &select, &size, &bad)) {
     return bad;
   }
   calx_create_options like = { .size = sizeof like,
                                .dtype = CALX_I64,
-                               .device = calx_tensor_device(x) };
+                               .device = calx_tensor_device(row) };
   calx_dims dims = calx_dims_of(&size, 1);
   if (o->out_inverse != NULL) {
     *o->out_inverse = cx_ops_reshape_to(
-        calx_scatter(cx_ops_zeros_like(which), 0, order, which), &s);
+        calx_scatter(cx_ops_zeros_like(which), 0, order, which), s);
   }
   if (o->out_counts != NULL) {
     calx_tensor *ones =
@@ -145,9 +142,39 @@ calx_tensor *calx_unique_with(calx_tensor *x, const calx_unique_options *o)
     *o->out_counts = cx_ops_combine_rows(calx_zeros_with(dims, &like), which,
                                          ones, CX_OPS_SCATTER_ADD);
   }
-  like.dtype = s.dtype;
-  return cx_ops_combine_rows(calx_zeros_with(dims, &like), which, sorted,
+  like.dtype = s->dtype;
+  return cx_ops_combine_rows(calx_zeros_with(dims, &like), which, row,
                              CX_OPS_SCATTER_SET);
+}
+
+calx_tensor *calx_unique_with(calx_tensor *x, const calx_unique_options *o)
+{
+  CX_OPS_COMPOSITE("unique");
+  if (cx_ops_unfit("unique", &x, 1, &x)) return x;
+  calx_tensor *bad, *order;
+  CX_OPS_TAKE_OPTIONS(unique, o, bad);
+  const cx_graph_shape s = *cx_lazy_tensor_shape(x);
+  calx_sort_options sort = { .size = sizeof sort, .out_indices = &order };
+  calx_tensor *sorted = calx_sort_with(flat(x), &sort);
+  return runs_of("unique", sorted, order, &s, o);
+}
+
+calx_tensor *calx_unique_consecutive_with(calx_tensor *x,
+                                          const calx_unique_options *o)
+{
+  CX_OPS_COMPOSITE("unique_consecutive");
+  calx_tensor *bad;
+  if (cx_ops_unfit("unique_consecutive", &x, 1, &bad)) return bad;
+  CX_OPS_TAKE_OPTIONS(unique, o, bad);
+  const cx_graph_shape s = *cx_lazy_tensor_shape(x);
+  return runs_of("unique_consecutive", flat(calx_detach(x)),
+                 count_to(x, cx_graph_shape_numel(&s)), &s, o);
+}
+
+calx_tensor *calx_argwhere_with(calx_tensor *x, const calx_select_options *o)
+{
+  CX_OPS_COMPOSITE("argwhere");
+  return calx_nonzero_with(x, o);
 }
 
 calx_tensor *calx_bincount_with(calx_tensor *x, const calx_bincount_options *o)

@@ -216,10 +216,46 @@ static void test_gumbel_softmax(void **state)
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(s), "a positive tau");
 }
 
+// The share of draws of at most `most` is the distribution function there.
+static void assert_share(calx_tensor *x, double most, double p)
+{
+  assert_int_equal(calx_tensor_numel(x), DRAWS);
+  calx_tensor *below = calx_le(x, most);
+  assert_near(calx_item(calx_to_dtype(calx_sum(below), CALX_F64)), p, DRAWS);
+}
+
+static void test_named(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  for (int i = -2; i <= 2; i++) {
+    assert_share(calx_cauchy(1, 2, CALX_SHAPE(DRAWS)), 1 + 2 * i,
+                 0.5 + atan(i) / 3.14159265358979);
+    double z = i / 2.0, e = exp(0.3 + 0.5 * z);
+    assert_share(calx_log_normal(0.3, 0.5, CALX_SHAPE(DRAWS)), e,
+                 0.5 * erfc(-z / sqrt(2)));
+    double t = 0.5 + 0.2 * i;
+    assert_share(calx_exponential(1.5, CALX_SHAPE(DRAWS)), t,
+                 1 - exp(-1.5 * t));
+    assert_share(calx_geometric(0.3, CALX_SHAPE(DRAWS)), 3 + i,
+                 1 - pow(0.7, 3 + i));
+  }
+  assert_true(calx_item(calx_min(calx_geometric(0.9, CALX_SHAPE(DRAWS)))) == 1);
+  calx_tensor *x = calx_geometric(0.5, CALX_SHAPE(2), .dtype = CALX_F64);
+  assert_int_equal(calx_tensor_dtype(x), CALX_F64);
+  double counts[3];
+  x = calx_zeros(CALX_SHAPE(DRAWS), .dtype = CALX_I32);
+  x = calx_randint_like(x, 4, 7);
+  assert_int_equal(calx_tensor_dtype(x), CALX_I32);
+  count(x, 4, 3, counts);
+  for (int i = 0; i < 3; i++) assert_near(counts[i], 1 / 3.0, DRAWS);
+  assert_null(calx_scope_end(s));
+}
+
 static void test_refused(void **state)
 {
   (void)state;
-  for (int i = 0; i < 12; i++) {
+  for (int i = 0; i < 20; i++) {
     calx_scope *s = calx_scope_begin();
     calx_tensor *x = calx_ones(CALX_SHAPE(3));
     switch (i) {
@@ -234,6 +270,14 @@ static void test_refused(void **state)
       case 8: calx_normal(x, 1, CALX_SHAPE(2)); break;
       case 9: calx_multinomial(x, 4); break;
       case 10: calx_eye(2, 2, .dtype = CALX_I64, .requires_grad = true); break;
+      case 11: calx_cauchy(0, 0, CALX_SHAPE(2)); break;
+      case 12: calx_exponential((double)NAN, CALX_SHAPE(2)); break;
+      case 13: calx_geometric(1, CALX_SHAPE(2)); break;
+      case 14: calx_log_normal(0, -1, CALX_SHAPE(2)); break;
+      case 15: calx_cauchy(0, 1, CALX_SHAPE(2), .dtype = CALX_I64); break;
+      case 16: calx_exponential(1, CALX_SHAPE(-2)); break;
+      case 17: calx_randint_like(NULL, 0, 2); break;
+      case 18: calx_randint_like(x, 2, 2); break;
       default: calx_multinomial(NULL, 1); break;
     }
     calx_status *status = calx_scope_end(s);
@@ -250,7 +294,7 @@ int main(void)
     SUPPORT_TEST(test_multinomial),    SUPPORT_TEST(test_like),
     SUPPORT_TEST(test_refused),        SUPPORT_TEST(test_dropout_channels),
     SUPPORT_TEST(test_alpha_dropout),  SUPPORT_TEST(test_rrelu),
-    SUPPORT_TEST(test_gumbel_softmax),
+    SUPPORT_TEST(test_gumbel_softmax), SUPPORT_TEST(test_named),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

@@ -81,6 +81,13 @@ static calx_tensor *qr_of(calx_tensor *x)
                   calx_sum(calx_square(r)));
 }
 
+static calx_tensor *slope(calx_tensor *x)
+{
+  calx_tensor *out[2];
+  calx_gradient(x, out, .edge_order = 2);
+  return calx_add(out[0], out[1]);
+}
+
 // ---- the ops ----------------------------------------------------------------
 
 // clang-format off
@@ -116,6 +123,27 @@ static calx_tensor *qr_of(calx_tensor *x)
   ROW(addcmul, (calx_square(calx_addcmul(x, in[1], in[2], .value = 0.7))), -1, 1, false, { 3, 4 }, { 3, 4 }, { 4 }) \
   ROW(addcdiv, (calx_square(calx_addcdiv(x, in[1], in[2], .value = 0.7))), 0.5, 2, false, { 3, 4 }, { 3, 4 }, { 4 }) \
   ROW(xlog1py, (calx_xlog1py(x, in[1])), 0.5, 2, false, { 3, 4 }, { 3, 4 }) \
+  ROW(ldexp, (calx_square(calx_ldexp(x, 2))), -1, 1, false, { 3, 4 }) \
+  ROW(frexp, (calx_square(calx_frexp(x, NULL))), 0.6, 0.9, false, { 3, 4 }) \
+  ROW(logaddexp2, (calx_logaddexp2(x, in[1])), -2, 2, false, { 3, 4 }, { 4 }) \
+  ROW(dist, (calx_dist(x, in[1], .p = 3)), -1, 1, false, { 3, 4 }, { 4 }) \
+  ROW(pdist, (calx_pdist(x)), -1, 1, false, { 3, 4 }) \
+  ROW(inner, (calx_square(calx_inner(x, in[1]))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(addbmm, (calx_square(calx_addbmm(x, in[1], in[2], .beta = 0.5))), -1, 1, false, { 2 }, { 2, 2, 3 }, { 2, 3, 2 }) \
+  ROW(renorm, (calx_square(calx_renorm(x, 3, 0, 0.5))), 0.5, 1, false, { 3, 4 }) \
+  ROW(index_reduce_mean, (calx_square(calx_index_reduce(x, 0, rows(), in[1], CALX_INDEX_MEAN))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(index_reduce_amax, (calx_square(calx_index_reduce(x, 0, rows(), in[1], CALX_INDEX_AMAX, .exclude_self = true))), -1, 1, false, { 3, 4 }, { 2, 4 }) \
+  ROW(combinations, (calx_square(calx_combinations(x))), -1, 1, false, { 4 }) \
+  ROW(column_stack, (calx_square(calx_column_stack(in, 2))), -1, 1, false, { 3 }, { 3, 2 }) \
+  ROW(diagflat, (calx_square(calx_diagflat(x, 1))), -1, 1, false, { 2, 2 }) \
+  ROW(diagonal_scatter, (calx_square(calx_diagonal_scatter(x, in[1], .offset = 1))), -1, 1, false, { 3, 4 }, { 3 }) \
+  ROW(trapezoid, (calx_square(calx_trapezoid(x, .x = in[1], .dim = 1))), -1, 1, false, { 3, 4 }, { 4 }) \
+  ROW(cumulative_trapezoid, (calx_square(calx_cumulative_trapezoid(x, .dx = 0.5))), -1, 1, false, { 3, 4 }) \
+  ROW(gradient, (calx_square(slope(x))), -1, 1, false, { 4, 3 }) \
+  ROW(i0, (calx_i0(x)), -3, 12, false, { 3, 4 }) \
+  ROW(i1e, (calx_i1e(x)), -12, 3, false, { 3, 4 }) \
+  ROW(ndtr, (calx_ndtr(x)), -2, 2, false, { 3, 4 }) \
+  ROW(mvlgamma, (calx_mvlgamma(x, 3)), 2, 4, false, { 3, 4 }) \
   ROW(fmax, (calx_square(calx_fmax(x, in[1]))), -1, 1, true, { 3, 4 }, { 3, 4 }) \
   ROW(fmin, (calx_square(calx_fmin(x, in[1]))), -1, 1, true, { 3, 4 }, { 3, 4 }) \
   ROW(float_power, (calx_float_power(x, 3)), 0.5, 2, false, { 3, 4 }) \

@@ -193,6 +193,46 @@ static void test_targets(void **state)
        "calx_to_dtype");
 }
 
+// Functions that take several tensors or make several.
+static void test_lists(void **state)
+{
+  (void)state;
+  calx_tensor *x = f32(CALX_SHAPE(2, 3)), *out[8];
+  calx_tensor *i = of(CALX_I64, CALX_SHAPE(2));
+  SAYS(calx_gcd(x, i), "gcd: f32[2,3], integers are wanted; convert with");
+  SAYS(calx_bitwise_left_shift(x, i), "bitwise_left_shift: ");
+  SAYS(calx_nextafter(i, i), "nextafter: i64[2], a floating type is wanted");
+  SAYS(calx_frexp(i, NULL), "frexp: i64[2], a floating type is wanted");
+  SAYS(calx_inner(x, i), "inner: f32[2,3] and i64[2]: one type is wanted");
+  SAYS(calx_renorm(x, 2, 0, (double)NAN), "renorm: p 2 and maxnorm nan");
+  SAYS(calx_renorm(x, 2, 2, 1), "renorm: dim 2" RANGE);
+  SAYS(calx_pdist(x, .p = -1), "pdist: f32[2,3] and p -1");
+  SAYS(calx_addbmm(x, x, x), "addbmm: f32[2,3] and f32[2,3]: batches");
+  SAYS(calx_combinations(calx_ravel(f32(CALX_SHAPE(40, 50))), .r = 5),
+       "combinations: 5 at a time of f32[2000] have more than");
+  SAYS((calx_hsplit(x, 2, out), out[1]),
+       "hsplit: dimension 1 of f32[2,3] does not make 2 equal parts");
+  SAYS((calx_dsplit(x, 2, out), out[0]), "dsplit: f32[2,3], rank 3 or more");
+  SAYS((calx_unravel_index(x, CALX_SHAPE(2), out), out[0]),
+       "unravel_index: f32[2,3] and 1 sizes: integers");
+  SAYS(calx_column_stack((calx_tensor *const *)NULL, 2),
+       "column_stack: 2 tensors at NULL");
+  SAYS(calx_cartesian_prod(&x, 1), "cartesian_prod: tensor 0 of 1 is f32[2,3]");
+  SAYS(calx_index_reduce(x, 0, i, x, 7), "7 is none of calx_index_reduction");
+  SAYS(calx_index_reduce(x, 0, i, f32(CALX_SHAPE(1, 3)), CALX_INDEX_MEAN),
+       "index_reduce: f32[1,3] at i64[2] of f32[2,3]: a vector");
+  SAYS(calx_diagonal_scatter(x, x),
+       "diagonal_scatter: the source f32[2,3] in place of f32[2]: equal");
+  SAYS(calx_trapezoid(x, .x = i), "trapezoid: x is i64[2] for f32[2,3]");
+  SAYS((calx_gradient(x, out, .edge_order = 2), out[0]),
+       "gradient: edge_order 2 of dimension 0 of f32[2,3]");
+  SAYS(calx_histogram(x, NULL, .min = 2, .max = 1),
+       "histogram: f32[2,3], 0 bins from 2 to 1");
+  SAYS(calx_hann_window(-1), "hann_window: f32[-1] has a negative size");
+  SAYS(calx_hann_window(4, .dtype = CALX_I64), "a floating one is wanted");
+  SAYS(calx_mvlgamma(x, 0), "mvlgamma: p is 0, 1 to 4096 is possible");
+}
+
 static void says_line(calx_status *status, int line)
 {
   char where[64];
@@ -224,6 +264,7 @@ int main(void)
     SUPPORT_TEST(test_shapes),   SUPPORT_TEST(test_options),
     SUPPORT_TEST(test_integers), SUPPORT_TEST(test_types),
     SUPPORT_TEST(test_targets),  SUPPORT_TEST(test_lines),
+    SUPPORT_TEST(test_lists),
   };
   return cmocka_run_group_tests(tests, support_setup_fake, NULL);
 }

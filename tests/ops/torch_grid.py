@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 import torch_linalg
 import torch_model
+import torch_rest
 from safetensors.torch import save_file
 
 INF, NAN = float("inf"), float("nan")
@@ -158,6 +159,7 @@ SPECIAL.update({
 })
 SPECIAL.update(torch_linalg.SPECIAL)
 SPECIAL.update(torch_model.SPECIAL)
+SPECIAL.update(torch_rest.SPECIAL)
 TAKES_FUNCTIONAL = {"softmax", "log_softmax", "gelu", "elu", "leaky_relu",
                     "hardtanh", "softplus", "mish", "silu", "relu6", "normalize",
                     "hardswish", "hardsigmoid", "logsigmoid", "kl_div",
@@ -888,6 +890,7 @@ def main():
         if only in (None, part.__name__):
             part(case, values)
     torch_model.parts(case, values, only)
+    torch_rest.parts(case, values, only)
     folder = os.path.join(sys.argv[1], "oracle")
     os.makedirs(folder, exist_ok=True)
     save_file(tensors, os.path.join(folder, "ops.safetensors"))

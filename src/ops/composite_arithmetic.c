@@ -1,0 +1,178 @@
+// ops/composite_arithmetic: divisors, binary exponents and questions about
+// elements, composed of public ops.
+#include <math.h>
+
+#include "base/dtype.h"
+#include "ops/composite.h"
+
+static calx_tensor *number(double value)
+{
+  return cx_ops_number(value);
+}
+
+// ---- divisors ---------------------------------------------------------------
+
+// Euclid's algorithm takes the most steps for neighbours in Fibonacci's
+// sequence: the greatest of them that the type holds.
+static int euclid_steps(calx_dtype dtype)
+{
+  switch (calx_dtype_size(dtype)) {
+    case 1: return 13;
+    case 2: return 24;
+    case 4: return 47;
+    default: return 93;
+  }
+}
+
+// Promotes x and y to one integer type. False: *out is what the function
+// returns.
+static bool pair_of_integers(const char *op, calx_tensor *in[2],
+                             calx_tensor **out)
+{
+  if (cx_ops_unfit(op, in, 2, out)) return false;
+  calx_dtype dtype = cx_ops_promote(in, 2);
+  if (cx_dtype_is_int(dtype)) return true;
+  *out = cx_ops_invalid(
+      "%s: %s, integers are wanted; convert with "
+      "calx_to_dtype",
+      op, cx_graph_shape_str(cx_lazy_tensor_shape(in[0])));
+  return false;
+}
+
+static calx_tensor *magnitude(calx_tensor *x)
+{
+  return cx_lazy_tensor_shape(x)->dtype <= CALX_I64 ? calx_abs(x) : x;
+}
+
+static calx_tensor *divisor(calx_tensor *x, calx_tensor *y)
+{
+  x = magnitude(x);
+  y = magnitude(y);
+  int n = euclid_steps(cx_lazy_tensor_shape(x)->dtype);
+  for (int i = 0; i < n; i++) {
+    calx_tensor *done = calx_eq(y, calx_scalar_int(0));
+    calx_tensor *by = calx_where(done, calx_scalar_int(1), y);
+    calx_tensor *rest = calx_fmod(x, by);
+    x = calx_where(done, x, y);
+    y = calx_where(done, y, rest);
+  }
+  return x;
+}
+
+calx_tensor *calx_gcd(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("gcd");
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (!pair_of_integers("gcd", in, &bad)) return bad;
+  return divisor(in[0], in[1]);
+}
+
+calx_tensor *calx_lcm(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("lcm");
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (!pair_of_integers("lcm", in, &bad)) return bad;
+  calx_tensor *common = divisor(in[0], in[1]);
+  common = calx_maximum(common, calx_scalar_int(1));
+  calx_div_options cut = { .size = sizeof cut, .rounding = CALX_ROUND_TRUNC };
+  return magnitude(calx_mul(calx_div_with(in[0], common, &cut), in[1]));
+}
+
+// ---- exponents of 2 ---------------------------------------------------------
+
+calx_tensor *calx_ldexp(calx_tensor *x, calx_tensor *other)
+{
+  CX_OPS_COMPOSITE("ldexp");
+  calx_tensor *in[2] = { x, other }, *bad;
+  if (cx_ops_unfit("ldexp", in, 2, &bad)) return bad;
+  calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
+  if (!cx_dtype_is_float(dtype) ||
+      cx_dtype_is_float(cx_lazy_tensor_shape(other)->dtype)) {
+    return calx_mul(x, calx_pow(number(2), other));
+  }
+  // An integer exponent leaves x's type, which may hold few integers.
+  calx_dtype wide = calx_dtype_size(dtype) < 4 ? CALX_F32 : dtype;
+  calx_tensor *by = calx_pow(number(2), calx_to_dtype(other, wide));
+  return calx_to_dtype(calx_mul(calx_to_dtype(x, wide), by), dtype);
+}
+
+// 2^k of x's type, also where another number is the other operand.
+static calx_tensor *power(const calx_tensor *x, int k)
+{
+  return cx_ops_weak_as(number(ldexp(1, k)), cx_lazy_tensor_shape(x)->dtype,
+                        calx_tensor_device(x));
+}
+
+// x times 2^-k where |x| is at least 2^(k-1), and 2^k where it is below 2^-k.
+// Such products are exact, so that steps of k, k/2 … 1 lead to [0.5, 1).
+static calx_tensor *halved(calx_tensor *x, int k, calx_tensor **exponent)
+{
+  calx_tensor *size = calx_abs(x);
+  calx_tensor *large =
+      calx_logical_and(calx_ge(size, power(x, k - 1)), calx_isfinite(x));
+  calx_tensor *small =
+      calx_logical_and(calx_lt(size, power(x, -k)), calx_ne(x, number(0)));
+  calx_tensor *way = calx_where(small, calx_scalar_int(-k), calx_scalar_int(0));
+  way = calx_where(large, calx_scalar_int(k), way);
+  *exponent = cx_ops_plus(*exponent, way);
+  calx_tensor *by = calx_where(small, power(x, k), power(x, 0));
+  return calx_mul(x, calx_where(large, power(x, -k), by));
+}
+
+calx_tensor *calx_frexp(calx_tensor *x, calx_tensor **out_exponent)
+{
+  CX_OPS_COMPOSITE("frexp");
+  calx_tensor *bad;
+  if (out_exponent != NULL) *out_exponent = NULL;
+  if (cx_ops_unfit("frexp", &x, 1, &bad)) return bad;
+  calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
+  if (!cx_dtype_is_float(dtype)) {
+    return cx_ops_invalid(
+        "frexp: %s, a floating type is wanted; convert it "
+        "with calx_to_dtype",
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+  }
+  if (calx_dtype_size(dtype) < 4) x = calx_to_dtype(x, CALX_F32);
+  // The first step is done twice: all exponents are within 3 of it.
+  int most = dtype == CALX_F64 ? 512 : 64;
+  calx_tensor *exponent = calx_scalar_int(0);
+  x = halved(x, most, &exponent);
+  for (int k = most; k >= 1; k /= 2) x = halved(x, k, &exponent);
+  if (out_exponent != NULL) *out_exponent = calx_to_dtype(exponent, CALX_I32);
+  return calx_to_dtype(x, dtype);
+}
+
+calx_tensor *calx_logaddexp2(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("logaddexp2");
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit("logaddexp2", in, 2, &bad)) return bad;
+  x = calx_mul(x, number(M_LN2));
+  y = calx_mul(y, number(M_LN2));
+  return calx_mul(calx_logaddexp(x, y), number(M_LOG2E));
+}
+
+// ---- questions --------------------------------------------------------------
+
+calx_tensor *calx_isreal(calx_tensor *x)
+{
+  CX_OPS_COMPOSITE("isreal");
+  calx_tensor *bad;
+  if (cx_ops_unfit("isreal", &x, 1, &bad)) return bad;
+  return calx_logical_or(calx_isnan(x), calx_eq(x, x));
+}
+
+bool calx_equal(calx_tensor *x, calx_tensor *y)
+{
+  CX_OPS_COMPOSITE("equal");
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit("equal", in, 2, &bad)) return false;
+  const cx_graph_shape *a = cx_lazy_tensor_shape(x);
+  const cx_graph_shape *b = cx_lazy_tensor_shape(y);
+  if (a->rank != b->rank) return false;
+  for (uint32_t i = 0; i < a->rank; i++) {
+    if (a->dims[i] != b->dims[i]) return false;
+  }
+  calx_tensor *all = calx_all_with(calx_eq(x, y), NULL);
+  return calx_item_int(calx_to_dtype(all, CALX_I64)) != 0;
+}
