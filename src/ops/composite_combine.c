@@ -5,11 +5,11 @@
 #include "ops/gather.h"
 
 // What the calls of index_reduce have in common.
-typedef struct reduction {
+typedef struct row_reduction {
   calx_tensor *x, *index, *source;  // rows first
   calx_index_reduction how;
   bool exclude_self;
-} reduction;
+} row_reduction;
 
 // Whether the operands fit. False: *out is what the function returns.
 static bool operands_fit(calx_tensor *x, int dim, calx_tensor *index,
@@ -38,7 +38,7 @@ static bool operands_fit(calx_tensor *x, int dim, calx_tensor *index,
 }
 
 // How many rows of the source each row takes, with x's rank.
-static calx_tensor *taken(const reduction *r)
+static calx_tensor *taken(const row_reduction *r)
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(r->x);
   calx_create_options o = { .size = sizeof o,
@@ -56,14 +56,14 @@ static calx_tensor *taken(const reduction *r)
 
 // x with `value` in the rows that take some of the source, if those do not
 // count.
-static calx_tensor *start_of(const reduction *r, int64_t value)
+static calx_tensor *start_of(const row_reduction *r, int64_t value)
 {
   if (!r->exclude_self) return r->x;
   calx_tensor *hit = calx_gt(taken(r), calx_scalar_int(0));
   return calx_where(hit, calx_scalar_int(value), r->x);
 }
 
-static calx_tensor *mean_of(const reduction *r)
+static calx_tensor *mean_of(const row_reduction *r)
 {
   calx_tensor *sum = cx_ops_combine_rows(start_of(r, 0), r->index, r->source,
                                          CX_OPS_SCATTER_ADD);
@@ -76,7 +76,7 @@ static calx_tensor *mean_of(const reduction *r)
   return calx_div_with(sum, calx_to_dtype(count, dtype), &o);
 }
 
-static calx_tensor *reduced(const reduction *r)
+static calx_tensor *reduced(const row_reduction *r)
 {
   if (r->how == CALX_INDEX_MEAN) return mean_of(r);
   if (r->how == CALX_INDEX_PROD) {
@@ -113,10 +113,10 @@ calx_tensor *calx_index_reduce_with(calx_tensor *x, int dim, calx_tensor *index,
                ? bad
                : cx_lazy_tensor_poison(cx_status_copy(calx_scope_error()));
   }
-  reduction r = { .x = calx_movedim(x, (int)d, 0),
-                  .index = calx_to_dtype(index, CALX_I64),
-                  .source = calx_movedim(source, (int)d, 0),
-                  .how = reduce,
-                  .exclude_self = o->exclude_self };
+  row_reduction r = { .x = calx_movedim(x, (int)d, 0),
+                      .index = calx_to_dtype(index, CALX_I64),
+                      .source = calx_movedim(source, (int)d, 0),
+                      .how = reduce,
+                      .exclude_self = o->exclude_self };
   return calx_movedim(reduced(&r), 0, (int)d);
 }
