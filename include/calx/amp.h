@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+/** A factor of losses that follows what is finite in their gradients. */
 typedef struct calx_grad_scaler calx_grad_scaler;
 
 /** Zero means default. */
