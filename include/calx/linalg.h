@@ -231,9 +231,13 @@ typedef struct CALX_OPTIONS calx_eigh_options {
  *  eigenvectors as columns. Their signs are open, and where eigenvalues are
  *  equal, their gradients are infinite.
  *  @param out_vectors  may be NULL @shape (…, n, n) -> (…, n), (…, n, n)
- *  @source torch.linalg.eigh, torch.linalg.eigvalsh */
+ *  @source torch.linalg.eigh */
 CALX_API calx_tensor *calx_eigh_with(calx_tensor *x, calx_tensor **out_vectors,
                                      const calx_eigh_options *options);
+/** The eigenvalues of a symmetric matrix in ascending order.
+ *  @shape (…, n, n) -> (…, n) @source torch.linalg.eigvalsh */
+CALX_API calx_tensor *calx_eigvalsh_with(calx_tensor *x,
+                                         const calx_eigh_options *options);
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_svd_options {
   CALX_NAMED size_t size;
@@ -258,7 +262,8 @@ typedef struct CALX_OPTIONS calx_pinv_options {
    * epsilon times the greater size */
   CALX_NAMED double rtol;
 } calx_pinv_options;
-/** The Moore-Penrose inverse. @shape (…, m, n) -> (…, n, m)
+/** The Moore-Penrose inverse; its gradient is that of matrices of the same rank.
+ *  @shape (…, m, n) -> (…, n, m)
  *  @source torch.linalg.pinv */
 CALX_API calx_tensor *calx_pinv_with(calx_tensor *x,
                                      const calx_pinv_options *options);
@@ -266,6 +271,9 @@ CALX_API calx_tensor *calx_pinv_with(calx_tensor *x,
  *  @source torch.linalg.matrix_rank */
 CALX_API calx_tensor *calx_matrix_rank_with(calx_tensor *x,
                                             const calx_pinv_options *options);
+/** The greatest singular value over the least one; infinite where that is 0,
+ *  and 0 where there is none. @shape (…, m, n) -> (…) @source torch.linalg.cond */
+CALX_API calx_tensor *calx_cond(calx_tensor *x);
 
 #ifdef __cplusplus
 }

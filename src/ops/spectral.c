@@ -253,6 +253,24 @@ static calx_tensor *least(calx_tensor *s, const cx_graph_shape *x, double rtol)
   return calx_mul(calx_amax_with(s, &o), cx_ops_number(rtol));
 }
 
+// G. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear
+// least squares problems whose variables separate, 1973: of matrices of the
+// same rank, -P^T dP P^T + (I - X P) dP^T P P^T + P^T P dP^T (I - P X). Equal
+// singular values do no harm, as they would in the rule of svd.
+static void grad_pinv(cx_lazy_tape *t)
+{
+  calx_tensor *x = cx_lazy_tape_in(t, 0), *p = cx_lazy_tape_out(t, 0);
+  calx_tensor *g = turned(t->out_grads[0]), *q = turned(p);
+  calx_tensor *first = calx_matmul(calx_matmul(q, turned(g)), q);
+  calx_tensor *a = calx_matmul(calx_matmul(g, p), q);
+  calx_tensor *b = calx_matmul(q, calx_matmul(p, g));
+  a = cx_ops_minus(a, calx_matmul(x, calx_matmul(p, a)));
+  b = cx_ops_minus(b, calx_matmul(calx_matmul(b, p), x));
+  t->in_grads[0] = cx_ops_minus(cx_ops_plus(a, b), first);
+}
+
+CX_OPS_DEFINE(pinv, .infer = infer_named, .grad = grad_pinv, .emit = emit_named)
+
 calx_tensor *calx_pinv_with(calx_tensor *x, const calx_pinv_options *o)
 {
   CX_OPS_COMPOSITE("pinv");
@@ -261,11 +279,15 @@ calx_tensor *calx_pinv_with(calx_tensor *x, const calx_pinv_options *o)
   CX_OPS_TAKE_OPTIONS(pinv, o, bad);
   const cx_graph_shape shape = *cx_lazy_tensor_shape(x);
   if (calx_tensor_numel(x) == 0) return turned(x);
-  calx_tensor *u = calx_svd_with(x, &s, &vh, NULL);
+  cx_lazy_no_grad_begin();
+  calx_tensor *u = calx_svd_with(cx_lazy_tensor_detached(x), &s, &vh, NULL);
   calx_tensor *counts = calx_gt(s, least(s, &shape, o->rtol));
   calx_tensor *safe = calx_where(counts, s, cx_ops_number(1));
   s = calx_where(counts, calx_reciprocal(safe), cx_ops_number(0));
-  return calx_matmul(scaled(turned(vh), s), turned(u));
+  calx_tensor *in[2] = { x, calx_matmul(scaled(turned(vh), s), turned(u)) };
+  cx_lazy_no_grad_end();
+  if (cx_lazy_tensor_poisoned(in[1])) return in[1];
+  return cx_ops_record(&cx_ops_pinv, in, 2, NULL);
 }
 
 calx_tensor *calx_matrix_rank_with(calx_tensor *x, const calx_pinv_options *o)

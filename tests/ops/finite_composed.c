@@ -187,6 +187,9 @@ static calx_tensor *slope(calx_tensor *x)
   ROW(eigh, (eigh_of(calx_add(positive(x), calx_diag(calx_arange(0, 3, 1), 0)))), -1, 1, false, { 3, 3 }) \
   ROW(svd, (svd_of(calx_add(x, calx_diag(calx_arange(1, 4, 1), 0)))), -0.3, 0.3, false, { 3, 3 }) \
   ROW(svd_tall, (svd_of(calx_add(x, calx_slice(calx_diag(calx_arange(1, 5, 1), 0), 1, 0, 2, 1)))), -0.3, 0.3, false, { 4, 2 }) \
+  ROW(pinv_tall, (calx_square(calx_pinv(calx_add(calx_eye(3, 2, .dtype = CALX_F64), x)))), -0.2, 0.2, false, { 3, 2 }) \
+  ROW(eigvalsh, (calx_square(calx_eigvalsh(calx_add(positive(x), calx_diag(calx_arange(0, 3, 1), 0))))), -1, 1, false, { 3, 3 }) \
+  ROW(cond, (calx_cond(calx_add(x, calx_diag(calx_arange(1, 4, 1), 0)))), -0.3, 0.3, false, { 3, 3 }) \
   ROW(pinv, (calx_square(calx_pinv(calx_add(x, calx_eye(2, 4, .dtype = CALX_F64))))), -0.2, 0.2, false, { 2, 4 }) \
   ROW(inverse, (calx_square(calx_inverse(positive(x)))), -1, 1, false, { 3, 3 }) \
   ROW(det, (calx_square(calx_det(positive(x)))), -1, 1, false, { 2, 3, 3 }) \

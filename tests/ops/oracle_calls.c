@@ -490,6 +490,8 @@ static bool model_op(call *c)
   ROW(eigh_abs, eigh_abs(c)) \
   ROW(svd_abs, svd_abs(c)) \
   ROW(svdvals, calx_svdvals(X)) \
+  ROW(eigvalsh, calx_eigvalsh(X, .upper = flag(c, "upper"))) \
+  ROW(cond, calx_cond(X)) \
   ROW(pinv, calx_pinv(X, .rtol = NUMBER("rtol", 0))) \
   ROW(matrix_rank, calx_matrix_rank(X)) \
   ROW(multi_dot, calx_multi_dot(c->in, c->n_in)) \

@@ -33,6 +33,9 @@ SPECIAL = {
     "logdet": torch.logdet,
     "eigh_abs": lambda x, upper=False: eigh(x, upper),
     "svd_abs": lambda x, full=False: svd(x, full),
+    "eigvalsh": lambda x, upper=False: torch.linalg.eigvalsh(
+        x, "U" if upper else "L"),
+    "cond": torch.linalg.cond,
     "svdvals": torch.linalg.svdvals, "pinv": torch.linalg.pinv,
     "matrix_rank": torch.linalg.matrix_rank,
 }
@@ -59,7 +62,17 @@ def spectra(case, values):
             case("matrix_rank", [x])
     low = f(6, 2) @ f(2, 5, shift=4)
     case("matrix_rank", [low])
-    case("pinv", [low], grads=False, rtol=1e-10)
+    case("pinv", [low], rtol=1e-10)
+    case("pinv", [low.mT.contiguous()], rtol=1e-10)
+    case("pinv", [torch.eye(3, 2, dtype=torch.float64)])  # equal values
+    for s in [(1, 1), (3, 3), (2, 4, 4), (3, 3, 3), (5, 3), (3, 5)]:
+        if s[-2] == s[-1]:
+            case("eigvalsh", [f(*s)], upper=False)
+            case("eigvalsh", [f(*s)], upper=True)
+        case("cond", [f(*s)])
+    case("eigvalsh", [f(2, 3)])
+    case("cond", [values("f32", (3,))])
+    case("cond", [f(0, 3)])
     for op in ("pinv", "matrix_rank", "svdvals"):
         case(op, [torch.zeros(3, 4, dtype=torch.float64)], grads=False)
         case(op, [values("i64", (2, 2))])
