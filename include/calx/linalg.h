@@ -262,7 +262,8 @@ typedef struct CALX_OPTIONS calx_pinv_options {
    * epsilon times the greater size */
   CALX_NAMED double rtol;
 } calx_pinv_options;
-/** The Moore-Penrose inverse; its gradient is that of matrices of the same rank.
+/** The Moore-Penrose inverse; its gradient is that of matrices of the same
+ * rank.
  *  @shape (…, m, n) -> (…, n, m)
  *  @source torch.linalg.pinv */
 CALX_API calx_tensor *calx_pinv_with(calx_tensor *x,
@@ -272,7 +273,8 @@ CALX_API calx_tensor *calx_pinv_with(calx_tensor *x,
 CALX_API calx_tensor *calx_matrix_rank_with(calx_tensor *x,
                                             const calx_pinv_options *options);
 /** The greatest singular value over the least one; infinite where that is 0,
- *  and 0 where there is none. @shape (…, m, n) -> (…) @source torch.linalg.cond */
+ *  and 0 where there is none. @shape (…, m, n) -> (…) @source torch.linalg.cond
+ */
 CALX_API calx_tensor *calx_cond(calx_tensor *x);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-// ops/composite_distribution: draws from named distributions, made from uniform and
-// normal numbers.
+// ops/composite_distribution: draws from named distributions, made from uniform
+// and normal numbers.
 #include <math.h>
 
 #include "calx/creation.h"

@@ -2,8 +2,8 @@
 // Pathology: train.csv with a column for each class, and images/*.jpg.
 #include <sys/stat.h>
 
-#include "../image/files.h"
 #include "../../examples/leaves.h"
+#include "../image/files.h"
 
 static void write_leaf(const char *folder, int index, FILE *csv)
 {
