@@ -1,5 +1,5 @@
-// ops/composite_arithmetic: divisors, binary exponents and questions about
-// elements, composed of public ops.
+// ops/composite_arithmetic: binary exponents and questions about elements,
+// composed of public ops.
 #include <math.h>
 
 #include "base/dtype.h"
@@ -8,74 +8,6 @@
 static calx_tensor *number(double value)
 {
   return cx_ops_number(value);
-}
-
-// ---- divisors ---------------------------------------------------------------
-
-// Euclid's algorithm takes the most steps for neighbours in Fibonacci's
-// sequence: the greatest of them that the type holds.
-static int euclid_steps(calx_dtype dtype)
-{
-  switch (calx_dtype_size(dtype)) {
-    case 1: return 13;
-    case 2: return 24;
-    case 4: return 47;
-    default: return 93;
-  }
-}
-
-// Promotes x and y to one integer type. False: *out is what the function
-// returns.
-static bool pair_of_integers(const char *op, calx_tensor *in[2],
-                             calx_tensor **out)
-{
-  if (cx_ops_unfit(op, in, 2, out)) return false;
-  calx_dtype dtype = cx_ops_promote(in, 2);
-  if (cx_dtype_is_int(dtype)) return true;
-  *out = cx_ops_invalid(
-      "%s: %s, integers are wanted; convert with "
-      "calx_to_dtype",
-      op, cx_graph_shape_str(cx_lazy_tensor_shape(in[0])));
-  return false;
-}
-
-static calx_tensor *magnitude(calx_tensor *x)
-{
-  return cx_lazy_tensor_shape(x)->dtype <= CALX_I64 ? calx_abs(x) : x;
-}
-
-static calx_tensor *divisor(calx_tensor *x, calx_tensor *y)
-{
-  x = magnitude(x);
-  y = magnitude(y);
-  int n = euclid_steps(cx_lazy_tensor_shape(x)->dtype);
-  for (int i = 0; i < n; i++) {
-    calx_tensor *done = calx_eq(y, calx_scalar_int(0));
-    calx_tensor *by = calx_where(done, calx_scalar_int(1), y);
-    calx_tensor *rest = calx_fmod(x, by);
-    x = calx_where(done, x, y);
-    y = calx_where(done, y, rest);
-  }
-  return x;
-}
-
-calx_tensor *calx_gcd(calx_tensor *x, calx_tensor *y)
-{
-  CX_OPS_COMPOSITE("gcd");
-  calx_tensor *in[2] = { x, y }, *bad;
-  if (!pair_of_integers("gcd", in, &bad)) return bad;
-  return divisor(in[0], in[1]);
-}
-
-calx_tensor *calx_lcm(calx_tensor *x, calx_tensor *y)
-{
-  CX_OPS_COMPOSITE("lcm");
-  calx_tensor *in[2] = { x, y }, *bad;
-  if (!pair_of_integers("lcm", in, &bad)) return bad;
-  calx_tensor *common = divisor(in[0], in[1]);
-  common = calx_maximum(common, calx_scalar_int(1));
-  calx_div_options cut = { .size = sizeof cut, .rounding = CALX_ROUND_TRUNC };
-  return magnitude(calx_mul(calx_div_with(in[0], common, &cut), in[1]));
 }
 
 // ---- exponents of 2 ---------------------------------------------------------

@@ -5,8 +5,8 @@
 // Left out are programs with f64, which a TPU has not, and for the TPU those
 // that multiply or convolve 64-bit integers, listed by name. Of programs that
 // differ from one before in extents and numbers alone one of SAMPLE is
-// compiled, and for the GPU, whose compiler takes six times as long, of the
-// others one of GPU_SAMPLE: chosen by their hashes, so the same in every run.
+// compiled, and of the others one of NEW_SAMPLE: chosen by their hashes, so the
+// same in every run.
 // CALX_AOT_ALL=1 or CALX_TEST_LONG=1 compiles all.
 //
 //   test_aot_modules [PART PARTS]   one of so many parts, from 0
@@ -30,7 +30,7 @@
 #include "pjrt/pjrt.h"
 
 enum { LARGEST = 200000 };
-enum { SAMPLE = 8, GPU_SAMPLE = 3 };
+enum { SAMPLE = 8, NEW_SAMPLE = 3 };
 enum { HASH_AT = 6, HASH_LENGTH = 12 };  // in 00001-0123456789ab.mlir
 
 typedef struct list {
@@ -220,10 +220,10 @@ static list choose(const list *all, bool is_tpu, size_t *out_left_out,
     }
     const bool is_new = has_new_form(&seen, text, replicas_of(text));
     const unsigned long long hash = hash_of(all->names[i]);
-    const unsigned every = !is_new ? SAMPLE : is_tpu ? 1 : GPU_SAMPLE;
+    const unsigned every = is_new ? NEW_SAMPLE : SAMPLE;
     if (!everything && hash % every != 0) {
       ++*out_sampled;
-    } else if (hash / SAMPLE / GPU_SAMPLE % parts == part) {
+    } else if (hash / SAMPLE / NEW_SAMPLE % parts == part) {
       chosen.names[chosen.count++] = all->names[i];
     }
     cx_free(text);
