@@ -1,7 +1,7 @@
 """Upstream's test programs on a PJRT plugin, and a table of how they went.
 
   cases.py CALX [--plugin NAME|PATH] [--ref] [--only TEXT] [--failures]
-           [--minimum CLASS=N]... [--timeout SECONDS]
+           [--minimum CLASS=N]... [--timeout SECONDS] [--every N]
 
 Reads CALX_SHARED/stablehlo_cases/list.tsv, takes the checks out of each static
 program with CALX_SHARED/tools/stablehlo/stablehlo_judge.py (which needs
@@ -13,6 +13,8 @@ when it is compiled. A file passes when all its programs pass in both forms.
 --ref sets CALX_CPU_REF=1: our engine interprets everything. Without --plugin,
 CALX_PLUGIN says which. The engine tells who runs a program's operations through
 CALX_CPU_STATS: a line "name compiled library interpreted" per compilation.
+
+--every N: one file of N, unless CALX_TEST_LONG=1; the minimums are of all files.
 
 Fails when a class has fewer passes than its minimum, and at any crash or hang.
 """
@@ -28,7 +30,7 @@ CLASSES = ("static", "static_chlo")
 # Each form of a program: its folder's ending, whether inputs are arguments.
 FORMS = (("", False), (".lifted", True))
 
-Program = collections.namedtuple("Program", "file text verdict inputs out")
+Program = collections.namedtuple("Program", "file text checks inputs out")
 
 
 def options():
@@ -40,7 +42,11 @@ def options():
     parser.add_argument("--failures", action="store_true")
     parser.add_argument("--minimum", action="append", default=[])
     parser.add_argument("--timeout", type=int, default=60)
-    return parser.parse_args()
+    parser.add_argument("--every", type=int, default=1)
+    arguments = parser.parse_args()
+    if os.environ.get("CALX_TEST_LONG") == "1":
+        arguments.every = 1
+    return arguments
 
 
 # ---- preparing and judging, in processes of their own ------------------------
@@ -54,10 +60,10 @@ def load_judge(shared):
     E.MODE = "f32"
 
 
-def inputs_of(text, index, verdict, stem):
+def inputs_of(text, index, checks, stem):
     evaluator = E.Eval(J.R.parse_text(text)[index])
     paths = []
-    if verdict["inputs"]:
+    if checks["inputs"]:
         values = evaluator.call(evaluator.fn["inputs"], [])
         for k, value in enumerate(values):
             paths.append(f"{stem}.in{k}")
@@ -74,16 +80,16 @@ def prepare(job):
     programs = []
     try:
         for form, lift in FORMS:
-            for i, (program, verdict) in enumerate(J.prepare(text, lift)):
-                if lift and not verdict["inputs"]:
+            for i, (program, checks) in enumerate(J.prepare(text, lift)):
+                if lift and not checks["inputs"]:
                     continue
                 flat = name.replace("/", "_").replace(".mlir", "")
                 stem = os.path.join(work, f"{flat}.{i}{form}")
-                inputs = inputs_of(text, i, verdict, stem) if lift else []
+                inputs = inputs_of(text, i, checks, stem) if lift else []
                 with open(stem + ".mlir", "w", encoding="utf8") as f:
                     f.write(program)
                 programs.append(
-                    Program(name, stem + ".mlir", verdict, inputs, stem))
+                    Program(name, stem + ".mlir", checks, inputs, stem))
     except Exception as error:  # the judge's own failure: told by name
         return name, [], f"cannot be prepared: {type(error).__name__} {error}"
     return name, programs, None if programs else "has no checks"
@@ -93,10 +99,10 @@ def judge(program):
     """None, or why the results are not those expected."""
     try:
         values = []
-        for i, kind in enumerate(program.verdict["results"]):
+        for i, kind in enumerate(program.checks["results"]):
             with open(os.path.join(program.out, f"{i}.bin"), "rb") as f:
                 values.append(J.load(kind, f.read()))
-        J.verdict(program.verdict, values)
+        J.verdict(program.checks, values)
     except (E.Bad, OSError, ValueError) as error:
         return str(error)[:200] or type(error).__name__
     return None
@@ -178,7 +184,7 @@ def table(cases, failed, counts):
         row(label, len(names), sum(n not in failed for n in names), total)
 
 
-def read_list(folder, only):
+def read_list(folder, only, every):
     cases = {}
     with open(os.path.join(folder, "list.tsv"), encoding="utf8") as f:
         next(f)
@@ -186,7 +192,7 @@ def read_list(folder, only):
             path, kind, ops, _ = line.rstrip("\n").split("\t")
             if kind in CLASSES and only in path:
                 cases[path] = (kind, ops.split())
-    return cases
+    return dict(list(cases.items())[::every])
 
 
 def check(arguments, cases, failed, broken):
@@ -195,7 +201,8 @@ def check(arguments, cases, failed, broken):
         kind, _, least = minimum.partition("=")
         n = sum(k == kind and name not in failed
                 for name, (k, _) in cases.items())
-        if n < int(least):
+        least = int(least) // arguments.every
+        if n < least:
             bad.append(f"{n} files of class {kind} pass, {least} must")
     for line in bad:
         print("FAILED:", line)
@@ -206,13 +213,13 @@ def main():
     arguments = options()
     shared = os.environ.get("CALX_SHARED", "../shared")
     folder = os.path.join(shared, "stablehlo_cases")
-    cases = read_list(folder, arguments.only)
+    cases = read_list(folder, arguments.only, arguments.every)
     failed, broken = {}, []
     counts = collections.defaultdict(lambda: [0, 0, 0])
     with tempfile.TemporaryDirectory() as work, multiprocessing.Pool(
             initializer=load_judge, initargs=(shared,)) as pool:
         runner = Runner(arguments, work)
-        verdicts = []
+        judged = []
         jobs = [(n, os.path.join(folder, n), work) for n in cases]
         for name, programs, error in pool.imap(prepare, jobs):
             if error is not None:
@@ -221,14 +228,14 @@ def main():
                 word, message, done = runner.run(program)
                 counts[name] = [a + b for a, b in zip(counts[name], done)]
                 if word == "ok":
-                    verdicts.append(
+                    judged.append(
                         (name, pool.apply_async(judge, (program,))))
                 else:
                     failed.setdefault(name, f"{word}: {message}")
                 if word in ("crashed", "timeout"):
                     broken.append(f"{word}: {name} {message}")
-        for name, verdict in verdicts:
-            error = verdict.get()
+        for name, result in judged:
+            error = result.get()
             if error is not None:
                 failed.setdefault(name, error)
         runner.close()
