@@ -1,7 +1,8 @@
 // parity: N ranks with batches of b are one rank with a batch of N b, and all
 // ranks hold the same bits.
 //
-//   test_dist_parity [STEPS]    of the convolutional network; 100
+//   test_dist_parity [STEPS]    of the convolutional network; 30, and 100 with
+//                               CALX_TEST_LONG=1
 //
 // Rounding is what is left of the difference. In f64 it stays small; in f32
 // training itself enlarges it, so there the network is a linear layer.
@@ -9,12 +10,13 @@
 #include "calx/data.h"
 #include "ranks.h"
 #include "state.h"
+#include "support/long.h"
 #include "support/mnist_net.h"
 
 enum { MOST_RANKS = 8, WHOLE = 24, PIXELS = 28 * 28, SAMPLES = 504 };
 enum { MOST_NUMBERS = 1 << 15 };  // of a model
 
-static long steps = 100;
+static long steps;
 static double *pixels;
 static int64_t *labels;
 
@@ -312,7 +314,7 @@ static int teardown(void **state)
 
 int main(int argc, char **argv)
 {
-  if (argc > 1) steps = atol(argv[1]);
+  steps = argc > 1 ? atol(argv[1]) : long_or(100, 30);
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_processes),
     SUPPORT_TEST(test_linear),
