@@ -51,7 +51,8 @@ CALX_API calx_tensor *calx_grad_scaler_scale(calx_grad_scaler *scaler,
 /** Divides the gradients of the optimiser's parameters by the scale, in place,
  *  once between two updates: before they are clipped. On several ranks it is
  *  called where calx_clip_grad_norm() is.
- *  @errors through the scope: INVALID_ARGUMENT f16 gradients;
+ *  Gradients of parameters that have f32 masters become f32.
+ *  @errors through the scope: INVALID_ARGUMENT f16 gradients without masters;
  *          FAILED_PRECONDITION it was called, or the step was, since the last
  *          update
  *  @source torch.amp.GradScaler.unscale_ */

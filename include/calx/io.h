@@ -343,22 +343,25 @@ typedef struct calx_checkpoint {
                                 */
   calx_value *user; /* the caller's, before and after: numbers, texts, … */
   calx_lr_scheduler *lr_scheduler;
+  calx_grad_scaler *scaler;
 } calx_checkpoint;
 
 /**
  * Saves a run to a .pt file, which PyTorch can load too: the model's and the
- * optimiser's state dicts, the loader's place, and the random numbers drawn so
- * far. A run that loads it goes on with the same bits. Between steps: what is
- * pending is computed. As with calx_save(), the first rank writes.
+ * optimiser's state dicts, those of the schedule and of the gradient scaler,
+ * the loader's place, and the random numbers drawn so far. A run that loads it
+ * goes on with the same bits. Between steps: what is pending is computed. As
+ * with calx_save(), the first rank writes.
  * @errors  INVALID_ARGUMENT no model  FAILED_PRECONDITION the optimiser's state
  *          is spread over several ranks; those of calx_save()
  */
 CALX_API calx_status *calx_checkpoint_save(
     const char *path, const calx_checkpoint *checkpoint) CALX_MUST_USE;
 /**
- * Gives the model, the optimiser and the current device's random stream what a
- * checkpoint has, all or, on failure, nothing; fills in `loader` and `user`,
- * which the caller frees (NULL: it has none).
+ * Gives the model, the optimiser, the schedule, the gradient scaler and the
+ * current device's random stream what a checkpoint has, all or, on failure,
+ * nothing; fills in `loader` and `user`, which the caller frees (NULL: it has
+ * none).
  * @errors  those of calx_load(), of loading the state dicts; INVALID_ARGUMENT
  *          another file than a checkpoint
  */

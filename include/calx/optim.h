@@ -21,11 +21,18 @@ extern "C" {
 typedef struct calx_optimizer calx_optimizer;
 
 /**
- * Zero means default. Every optimiser has the last four:
+ * Zero means default. Every optimiser has the last five:
  * .maximize     steps towards a greater loss
  * .keep_gradients  the step does not consume them
  * .params, .n_params  only these tensors, in this order; the model may be NULL
  *               then. For parameter groups, see calx_optimizer_add_param_group.
+ * .master_weights  keeps an f32 value of each bf16 or f16 parameter, the state
+ *               "master_param", and all other state in f32 (apex.optimizers
+ *               FusedAdam). A step updates that value, and the parameter is its
+ *               rounding. An update that is too small for the parameter's type
+ *               is not lost. Masters begin at the first step. Where the program
+ *               has changed a parameter since the last step, the master is what
+ *               the parameter is. Parameters of f32 and f64 have no masters.
  */
 typedef struct CALX_OPTIONS calx_sgd_options {
   CALX_NAMED size_t size;
@@ -38,6 +45,7 @@ typedef struct CALX_OPTIONS calx_sgd_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_sgd_options;
 /**
  * Stochastic gradient descent.
@@ -64,6 +72,7 @@ typedef struct CALX_OPTIONS calx_adam_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_adam_options;
 /** @errors as calx_sgd; betas outside [0, 1)
  *  @source torch.optim.Adam; D. Kingma and J. Ba (2014) */
@@ -86,6 +95,7 @@ typedef struct CALX_OPTIONS calx_adagrad_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_adagrad_options;
 /** @errors as calx_sgd
  *  @source torch.optim.Adagrad; J. Duchi, E. Hazan and Y. Singer (2011) */
@@ -196,7 +206,8 @@ CALX_API double calx_optimizer_lr(const calx_optimizer *opt);
 CALX_API int64_t calx_optimizer_steps(const calx_optimizer *opt);
 /**
  * A parameter's state by PyTorch's name: "momentum_buffer", "exp_avg",
- * "exp_avg_sq", "max_exp_avg_sq", "sum", …; NULL before the first step.
+ * "exp_avg_sq", "max_exp_avg_sq", "sum", "master_param", …; NULL before the
+ * first step.
  * @param parameter  its place among the parameters of all groups, from 0
  * @shape as the parameter; of Adafactor see there  @errors none
  */

@@ -25,6 +25,7 @@ typedef struct CALX_OPTIONS calx_adadelta_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_adadelta_options;
 /** State: "square_avg", "acc_delta".
  *  @errors as calx_sgd; rho outside [0, 1]
@@ -45,6 +46,7 @@ typedef struct CALX_OPTIONS calx_rmsprop_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_rmsprop_options;
 /** State: "square_avg", "momentum_buffer", "grad_avg".
  *  @errors as calx_sgd
@@ -63,6 +65,7 @@ typedef struct CALX_OPTIONS calx_adamax_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_adamax_options;
 /** State: "exp_avg", "exp_inf".
  *  @errors as calx_adam
@@ -83,6 +86,7 @@ typedef struct CALX_OPTIONS calx_nadam_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_nadam_options;
 /** State: "exp_avg", "exp_avg_sq"; the number mu_product is in the state dict.
  *  @errors as calx_adam; momentum_decay negative
@@ -102,6 +106,7 @@ typedef struct CALX_OPTIONS calx_radam_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_radam_options;
 /** State: "exp_avg", "exp_avg_sq".
  *  @errors as calx_adam
@@ -119,6 +124,7 @@ typedef struct CALX_OPTIONS calx_rprop_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_rprop_options;
 /** Resilient backpropagation. State: "prev", "step_size".
  *  @errors lr negative; etas other than 0 < etas[0] < 1 < etas[1]
@@ -138,6 +144,7 @@ typedef struct CALX_OPTIONS calx_asgd_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_asgd_options;
 /** Averaged stochastic gradient descent. State: "ax", the average; the numbers
  *  eta and mu are in the state dict.
@@ -157,6 +164,7 @@ typedef struct CALX_OPTIONS calx_lamb_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_lamb_options;
 /** Adam's update, scaled for each parameter to the norm of its value. State:
  *  "exp_avg", "exp_avg_sq".
@@ -178,6 +186,7 @@ typedef struct CALX_OPTIONS calx_lars_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_lars_options;
 /** SGD with momentum and a rate for each parameter: lr trust_coefficient |p| /
  *  (|g| + weight_decay |p| + eps), or lr where |p| or |g| is 0. The rate is in
@@ -198,6 +207,7 @@ typedef struct CALX_OPTIONS calx_lion_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_lion_options;
 /** The sign of an average of the gradient. State: "exp_avg".
  *  @errors as calx_adam
@@ -219,6 +229,7 @@ typedef struct CALX_OPTIONS calx_adafactor_options {
   CALX_NAMED bool keep_gradients;
   CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
   CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
 } calx_adafactor_options;
 /**
  * State: of a matrix (…, m, n) "row_var" (…, m, 1) and "col_var" (…, 1, n); of

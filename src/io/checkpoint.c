@@ -3,7 +3,7 @@
 //
 //   {'model': state dict, 'optimizer': state dict, 'loader': {'epoch',
 //    'samples'}, 'random': {'seed', 'draws'}, 'lr_scheduler': state dict,
-//    'user': …}
+//    'scaler': state dict, 'user': …}
 #include "base/options.h"
 #include "base/status.h"
 #include "io/plan.h"
@@ -46,6 +46,10 @@ static calx_status *put_all(const calx_checkpoint *c, calx_device *device,
   if (c->lr_scheduler != NULL) {
     CALX_TRY(calx_lr_scheduler_state_dict(c->lr_scheduler, &part));
     CALX_TRY(calx_value_set(root, "lr_scheduler", part));
+  }
+  if (c->scaler != NULL) {
+    CALX_TRY(calx_grad_scaler_state_dict(c->scaler, &part));
+    CALX_TRY(calx_value_set(root, "scaler", part));
   }
   CALX_TRY(put_numbers(root, "loader", "epoch", c->loader.epoch, "samples",
                        c->loader.samples));
@@ -109,7 +113,7 @@ static calx_status *find_number(const calx_value *root, const char *path,
 typedef struct restoring {
   cx_io_plan plan;
   cx_io_optimizer_plan *optimizer;
-  const calx_value *lr_scheduler;
+  const calx_value *lr_scheduler, *scaler;
   calx_loader_position loader;
   int64_t seed, draws;
 } restoring;
@@ -129,6 +133,10 @@ static calx_status *prepare(const calx_checkpoint *c, const char *path,
     CALX_TRY(find(root, path, "lr_scheduler", &r->lr_scheduler));
     CALX_TRY(cx_io_scheduler_check(c->lr_scheduler, r->lr_scheduler));
   }
+  if (c->scaler != NULL) {
+    CALX_TRY(find(root, path, "scaler", &r->scaler));
+    CALX_TRY(cx_io_scaler_check(c->scaler, r->scaler));
+  }
   if (c->optimizer == NULL) return NULL;
   CALX_TRY(find(root, path, "optimizer", &part));
   return cx_io_optimizer_plan_new(c->optimizer, part, &r->plan, &r->optimizer);
@@ -142,6 +150,7 @@ static void give(calx_checkpoint *c, calx_device *device, calx_value *root,
   if (c->lr_scheduler != NULL) {
     cx_io_scheduler_give(c->lr_scheduler, r->lr_scheduler);
   }
+  if (c->scaler != NULL) cx_io_scaler_give(c->scaler, r->scaler);
   cx_lazy_random_restore(device, (uint64_t)r->seed, (uint64_t)r->draws);
   c->loader = r->loader;
   c->user = calx_value_get(root, "user");

@@ -42,8 +42,8 @@ calx_status *cx_io_optim_put_states(const calx_optimizer *opt, size_t i,
                                     calx_value *state)
 {
   calx_value *own = NULL;
-  for (int k = 0; opt->rule->states[k] != NULL; k++) {
-    const char *name = opt->rule->states[k];
+  for (int k = 0; k < CX_OPTIM_STATES; k++) {
+    const char *name = cx_optim_state_name(opt, k);
     calx_tensor *t = calx_optimizer_state(opt, i, name);
     if (t == NULL) continue;
     if (own == NULL) {
@@ -94,23 +94,20 @@ int64_t cx_io_optim_steps(const calx_value *v)
   return x >= 0 && x < 0x1p53 ? (int64_t)x : -1;
 }
 
-static cx_graph_shape state_shape(const calx_optimizer *opt,
-                                  const cx_optim_param *p, int k)
-{
-  cx_graph_shape shape = *cx_lazy_tensor_shape(p->tensor);
-  if (opt->rule->state_shape != NULL) opt->rule->state_shape(k, &shape);
-  return shape;
-}
-
 calx_status *cx_io_optim_find(const calx_optimizer *opt,
                               const cx_optim_param *p, int k,
                               const calx_value *own, calx_tensor **out_tensor)
 {
-  const char *name = opt->rule->states[k];
-  calx_tensor *t = calx_value_as_tensor(calx_value_get(own, name));
+  const char *name = cx_optim_state_name(opt, k);
+  calx_tensor *t =
+      name != NULL ? calx_value_as_tensor(calx_value_get(own, name)) : NULL;
   *out_tensor = t;
   if (t == NULL) return NULL;
-  cx_graph_shape wanted = state_shape(opt, p, k);
+  if (k == CX_OPTIM_MASTER && !cx_optim_has_master(opt, p)) {
+    *out_tensor = NULL;  // see check_masters()
+    return NULL;
+  }
+  cx_graph_shape wanted = cx_optim_state_shape(opt, p, k);
   const cx_graph_shape *found = cx_lazy_tensor_shape(t);
   if (found->rank == wanted.rank &&
       memcmp(found->dims, wanted.dims,
@@ -134,13 +131,34 @@ static calx_status *check_rule(const calx_optimizer *opt,
   for (size_t i = 0; other == NULL && i < calx_value_count(own); i++) {
     const char *key = calx_value_key(own, i);
     bool is_tensor = calx_value_as_tensor(calx_value_item(own, i)) != NULL;
-    if (key != NULL && is_tensor && strcmp(key, "step") != 0) other = key;
+    if (key != NULL && is_tensor && strcmp(key, "step") != 0 &&
+        strcmp(key, "master_param") != 0) {
+      other = key;
+    }
   }
   if (other == NULL) return NULL;
   return cx_invalid(
       "%s: load_state_dict: the state of '%s' is another optimiser's: it has "
       "'%s' and no '%s'",
       opt->rule->name, p->path, other, opt->rule->states[0]);
+}
+
+// A master that nobody would use has bits that training would go on without.
+static calx_status *check_masters(const calx_optimizer *opt,
+                                  const cx_optim_param *p,
+                                  const calx_value *own)
+{
+  if (calx_value_get(own, "master_param") == NULL ||
+      cx_optim_has_master(opt, p)) {
+    return NULL;
+  }
+  const char *type = calx_dtype_name(calx_tensor_dtype(p->tensor));
+  return cx_invalid(
+      "%s: load_state_dict: the state of '%s' has 'master_param', but the "
+      "parameter, of %s, has no master: %s",
+      opt->rule->name, p->path, type,
+      opt->master_weights ? "the model was of bf16 or f16"
+                          : "make the optimiser with .master_weights");
 }
 
 calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
@@ -150,6 +168,7 @@ calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
 {
   out->steps = 0;
   CALX_TRY(check_rule(opt, p, own));
+  CALX_TRY(check_masters(opt, p, own));
   if (!opt->rule->has_step || own == NULL) return NULL;
   const calx_value *step = calx_value_get(own, "step");
   out->steps = cx_io_optim_steps(step);
@@ -175,9 +194,11 @@ calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
                                     cx_io_param_plan *out)
 {
   out->has[k] = true;
-  calx_tensor *own = calx_optimizer_state(opt, i, opt->rule->states[k]);
+  const cx_optim_param *p = &opt->params[i];
+  calx_tensor *own = calx_optimizer_state(opt, i, cx_optim_state_name(opt, k));
   if (own != NULL) return cx_io_plan_add(plan, own, t);
-  return cx_io_copy_to_device(t, opt->params[i].tensor, &out->fresh[k]);
+  return cx_io_copy_to_device(
+      t, p->tensor, cx_optim_state_shape(opt, p, k).dtype, &out->fresh[k]);
 }
 
 calx_status *cx_io_optim_plan_param(const calx_optimizer *opt, size_t i,
@@ -185,13 +206,13 @@ calx_status *cx_io_optim_plan_param(const calx_optimizer *opt, size_t i,
                                     cx_io_param_plan *out)
 {
   const cx_optim_param *p = &opt->params[i];
-  for (int k = 0; opt->rule->states[k] != NULL; k++) {
+  for (int k = 0; k < CX_OPTIM_STATES; k++) {
     calx_tensor *t;
     CALX_TRY(cx_io_optim_find(opt, p, k, own, &t));
     if (t == NULL) continue;
     CALX_TRY(cx_annotate(cx_io_optim_plan_state(opt, i, k, t, plan, out),
-                         "while loading '%s' of '%s'", opt->rule->states[k],
-                         p->path));
+                         "while loading '%s' of '%s'",
+                         cx_optim_state_name(opt, k), p->path));
   }
   return cx_io_optim_find_steps(opt, p, own, out);
 }

@@ -368,14 +368,14 @@ void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
         opt->rule->has_step ? from->steps : p->steps;
     memcpy(to->number, from->number, sizeof to->number);
     memcpy(to->confirmed_number, from->number, sizeof to->number);
-    for (int k = 0; opt->rule->states[k] != NULL; k++) {
+    for (int k = 0; k < CX_OPTIM_STATES; k++) {
       if (from->has[k] && from->fresh[k] == NULL) continue;
       calx_release(to->state[k]);
       to->state[k] = from->fresh[k];
       from->fresh[k] = NULL;
       if (to->state[k] == NULL) continue;
-      cx_lazy_tensor_set_name(to->state[k],
-                              state_name(to->path, opt->rule->states[k]));
+      cx_lazy_tensor_set_name(
+          to->state[k], state_name(to->path, cx_optim_state_name(opt, k)));
     }
   }
 }

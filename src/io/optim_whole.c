@@ -29,8 +29,9 @@ static calx_status *put_params(const calx_optimizer *opt, calx_value *state)
   for (size_t i = 0; i < opt->n; i++) {
     size_t j = opt->rule->position(opt, i).inner;
     bool any = false;
-    for (int k = 0; inner->rule->states[k] != NULL; k++) {
-      any |= calx_optimizer_state(inner, j, inner->rule->states[k]) != NULL;
+    for (int k = 0; k < CX_OPTIM_STATES; k++) {
+      any |=
+          calx_optimizer_state(inner, j, cx_optim_state_name(inner, k)) != NULL;
     }
     calx_value *own;
     if (!any) continue;
@@ -96,8 +97,8 @@ calx_status *cx_io_whole_put(const calx_optimizer *opt, calx_value *state)
   const calx_optimizer *inner = opt->inner;
   CALX_TRY(put_params(opt, state));
   for (size_t j = 0; j < inner->n; j++) {
-    for (int k = 0; inner->rule->states[k] != NULL; k++) {
-      const char *name = inner->rule->states[k];
+    for (int k = 0; k < CX_OPTIM_STATES; k++) {
+      const char *name = cx_optim_state_name(inner, k);
       calx_tensor *t = calx_optimizer_state(inner, j, name);
       cx_io_elements all = { 0 };
       if (t == NULL) continue;
@@ -159,7 +160,7 @@ static calx_status *find_states(const whole_loading *l, size_t j,
   const calx_optimizer *opt = l->opt;
   for (size_t i = 0; i < opt->n; i++) {
     if (opt->rule->position(opt, i).inner != j) continue;
-    for (int k = 0; opt->inner->rule->states[k] != NULL; k++) {
+    for (int k = 0; k < CX_OPTIM_STATES; k++) {
       calx_tensor *t;
       CALX_TRY(
           cx_io_optim_find(opt->inner, &opt->params[i], k, own_of(l, i), &t));
@@ -213,7 +214,7 @@ static calx_status *join(const whole_loading *l, size_t j, int k,
     if (t == NULL) continue;
     CALX_TRY(cx_annotate(take_part(t, at.first, part, out),
                          "while loading '%s' of '%s'",
-                         opt->inner->rule->states[k], p->path));
+                         cx_optim_state_name(opt->inner, k), p->path));
   }
   return NULL;
 }
@@ -222,16 +223,18 @@ static calx_status *plan_state(const whole_loading *l, size_t j, int k,
                                cx_io_plan *plan, cx_io_param_plan *out)
 {
   const calx_optimizer *inner = l->opt->inner;
-  const cx_graph_shape *part = cx_lazy_tensor_shape(inner->params[j].tensor);
-  void *data = cx_calloc(cx_io_bytes(inner->params[j].tensor), 1);
+  cx_graph_shape part = *cx_lazy_tensor_shape(inner->params[j].tensor);
+  part.dtype = cx_optim_state_shape(inner, &inner->params[j], k).dtype;
+  void *data = cx_calloc((size_t)cx_graph_shape_numel(&part),
+                         calx_dtype_size(part.dtype));
   if (data == NULL) return cx_out_of_memory();
-  calx_status *status = join(l, j, k, part, data);
+  calx_status *status = join(l, j, k, &part, data);
   if (status != NULL) {
     cx_free(data);
     return status;
   }
   calx_tensor *t;
-  CALX_TRY(cx_lazy_host_tensor_over(part, data, cx_free, data, &t));
+  CALX_TRY(cx_lazy_host_tensor_over(&part, data, cx_free, data, &t));
   status = cx_io_optim_plan_state(inner, j, k, t, plan, out);
   calx_release(t);
   return status;
@@ -248,7 +251,7 @@ calx_status *cx_io_whole_plan(const calx_optimizer *opt, const calx_value *ids,
     CALX_TRY(find_steps(&l, j, &out[j]));
   }
   for (size_t j = 0; j < inner->n; j++) {
-    for (int k = 0; inner->rule->states[k] != NULL; k++) {
+    for (int k = 0; k < CX_OPTIM_STATES; k++) {
       if (out[j].has[k]) CALX_TRY(plan_state(&l, j, k, plan, &out[j]));
     }
   }

@@ -18,10 +18,11 @@ bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b)
 }
 
 static calx_status *copy_from_host(const calx_tensor *t,
-                                   const calx_tensor *like, calx_tensor **out)
+                                   const calx_tensor *like, calx_dtype to,
+                                   calx_tensor **out)
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
-  calx_dtype from = s->dtype, to = calx_tensor_dtype(like);
+  calx_dtype from = s->dtype;
   size_t n = (size_t)calx_tensor_numel(t);
   const void *data = calx_host_data(t);
   void *converted = NULL;
@@ -38,15 +39,13 @@ static calx_status *copy_from_host(const calx_tensor *t,
 }
 
 static calx_status *copy_from_device(calx_tensor *t, const calx_tensor *like,
-                                     calx_tensor **out)
+                                     calx_dtype to, calx_tensor **out)
 {
   CALX_TRY(cx_lazy_tensor_usable(t, "load_state_dict", 0));
   calx_scope *scope = calx_scope_begin();
   cx_lazy_no_grad_begin();
   calx_tensor *x = calx_to(t, calx_tensor_device(like));
-  if (calx_tensor_dtype(x) != calx_tensor_dtype(like)) {
-    x = calx_to_dtype(x, calx_tensor_dtype(like));
-  }
+  if (calx_tensor_dtype(x) != to) x = calx_to_dtype(x, to);
   // A new handle: a later assignment to t does not change it.
   if (x == t) x = cx_lazy_tensor_detached(t);
   if (calx_scope_error() == NULL) {
@@ -58,11 +57,11 @@ static calx_status *copy_from_device(calx_tensor *t, const calx_tensor *like,
 }
 
 calx_status *cx_io_copy_to_device(calx_tensor *t, const calx_tensor *like,
-                                  calx_tensor **out_tensor)
+                                  calx_dtype dtype, calx_tensor **out_tensor)
 {
   *out_tensor = NULL;
-  return calx_tensor_is_host(t) ? copy_from_host(t, like, out_tensor)
-                                : copy_from_device(t, like, out_tensor);
+  return calx_tensor_is_host(t) ? copy_from_host(t, like, dtype, out_tensor)
+                                : copy_from_device(t, like, dtype, out_tensor);
 }
 
 calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
@@ -73,7 +72,7 @@ calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
     return cx_out_of_memory();
   }
   calx_tensor *value;
-  CALX_TRY(cx_io_copy_to_device(t, to, &value));
+  CALX_TRY(cx_io_copy_to_device(t, to, calx_tensor_dtype(to), &value));
   plan->changes[plan->n++] = (cx_io_change){ .to = to, .value = value };
   return NULL;
 }

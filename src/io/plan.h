@@ -15,9 +15,10 @@ typedef struct cx_io_plan {
   size_t n, capacity;
 } cx_io_plan;  // the zero value changes nothing
 
-// A durable tensor with t's elements and shape, and the type and device of
+// A durable tensor with t's elements and shape, of this type, on the device of
 // `like`. t may have another type and be on the host.
 calx_status *cx_io_copy_to_device(calx_tensor *t, const calx_tensor *like,
+                                  calx_dtype dtype,
                                   calx_tensor **out_tensor) CALX_MUST_USE;
 // Plans that `to` takes the elements of t.
 calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to,
@@ -37,6 +38,10 @@ calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
 calx_status *cx_io_scheduler_check(const calx_lr_scheduler *s,
                                    const calx_value *dict) CALX_MUST_USE;
 void cx_io_scheduler_give(calx_lr_scheduler *s, const calx_value *dict);
+// The same of a gradient scaler.
+calx_status *cx_io_scaler_check(const calx_grad_scaler *s,
+                                const calx_value *dict) CALX_MUST_USE;
+void cx_io_scaler_give(calx_grad_scaler *s, const calx_value *dict);
 
 typedef struct cx_io_optimizer_plan cx_io_optimizer_plan;
 calx_status *cx_io_optimizer_plan_new(

@@ -4,6 +4,7 @@
 //    'growth_interval': 2000, '_growth_tracker': 0}
 #include "base/status.h"
 #include "calx/io.h"
+#include "io/plan.h"
 #include "optim/scaler.h"
 
 static calx_status *put_all(const calx_grad_scaler *s, calx_value *dict)
@@ -49,8 +50,9 @@ static calx_status *number_of(const calx_value *dict, const char *name,
   return NULL;
 }
 
-calx_status *calx_grad_scaler_load_state_dict(calx_grad_scaler *s,
-                                              const calx_value *dict)
+// The numbers of a state, checked. The dict of a disabled scaler has none.
+static calx_status *read_all(const calx_grad_scaler *s, const calx_value *dict,
+                             double x[5])
 {
   static const char *const names[] = { "scale", "growth_factor",
                                        "backoff_factor", "growth_interval",
@@ -62,7 +64,6 @@ calx_status *calx_grad_scaler_load_state_dict(calx_grad_scaler *s,
         "grad_scaler: The source state dict is empty, possibly "
         "because it was saved from a disabled scaler");
   }
-  double x[5];
   for (int i = 0; i < 5; i++) CALX_TRY(number_of(dict, names[i], &x[i]));
   if (!(x[0] > 0) || x[0] > (double)FLT_MAX || !(x[3] >= 1) || x[3] > 1e15 ||
       !(x[4] >= 0) || x[4] > 1e15) {
@@ -71,12 +72,35 @@ calx_status *calx_grad_scaler_load_state_dict(calx_grad_scaler *s,
         "and _growth_tracker %g",
         x[0], x[3], x[4]);
   }
-  CALX_TRY(cx_optim_scaler_check("grad_scaler", x[1], x[2], (int64_t)x[3]));
-  cx_optim_scaler_settle(s);
-  s->scale = (float)x[0];
-  s->growth = x[1];
-  s->backoff = x[2];
-  s->interval = (int64_t)x[3];
-  s->tracker = (int64_t)x[4];
+  return cx_optim_scaler_check("grad_scaler", x[1], x[2], (int64_t)x[3]);
+}
+
+calx_status *cx_io_scaler_check(const calx_grad_scaler *s,
+                                const calx_value *dict)
+{
+  double x[5];
+  return read_all(s, dict, x);
+}
+
+void cx_io_scaler_give(calx_grad_scaler *s, const calx_value *dict)
+{
+  double x[5];
+  calx_status *status = read_all(s, dict, x);
+  if (status == NULL && s->enabled) {
+    cx_optim_scaler_settle(s);
+    s->scale = (float)x[0];
+    s->growth = x[1];
+    s->backoff = x[2];
+    s->interval = (int64_t)x[3];
+    s->tracker = (int64_t)x[4];
+  }
+  calx_status_free(status);
+}
+
+calx_status *calx_grad_scaler_load_state_dict(calx_grad_scaler *s,
+                                              const calx_value *dict)
+{
+  CALX_TRY(cx_io_scaler_check(s, dict));
+  cx_io_scaler_give(s, dict);
   return NULL;
 }

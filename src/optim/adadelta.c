@@ -75,5 +75,5 @@ calx_optimizer *calx_adadelta_with(calx_module *model,
   a->base.maximize = o.maximize;
   a->rho = cx_or_default(o.rho, 0.9);
   a->eps = cx_or_default(o.eps, 1e-6);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -149,5 +149,5 @@ calx_optimizer *calx_adafactor_with(calx_module *model,
   a->eps1 = cx_or_default(o.eps[0], (double)NAN);
   a->eps2 = cx_or_default(o.eps[1], 1e-3);
   a->d = cx_or_default(o.d, 1);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

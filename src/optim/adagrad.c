@@ -71,5 +71,5 @@ calx_optimizer *calx_adagrad_with(calx_module *model,
   a->lr_decay = o.lr_decay;
   a->initial = o.initial_accumulator_value;
   a->eps = cx_or_default(o.eps, 1e-10);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -99,7 +99,7 @@ static calx_optimizer *make(calx_module *model, const cx_optim_rule *rule,
   a->beta2 = cx_or_default(o.betas[1], 0.999);
   a->eps = cx_or_default(o.eps, 1e-8);
   a->amsgrad = o.amsgrad;
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }
 
 calx_optimizer *calx_adam_with(calx_module *model,

@@ -88,5 +88,5 @@ calx_optimizer *calx_asgd_with(calx_module *model,
   a->lambd = cx_or_default(o.lambd, 1e-4);
   a->alpha = cx_or_default(o.alpha, 0.75);
   a->t0 = cx_or_default(o.t0, 1e6);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

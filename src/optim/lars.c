@@ -85,5 +85,5 @@ calx_optimizer *calx_lars_with(calx_module *model,
   a->momentum = cx_or_default(o.momentum, 0.9);
   a->trust = cx_or_default(o.trust_coefficient, 1e-3);
   a->eps = cx_or_default(o.eps, 1e-8);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -65,5 +65,5 @@ calx_optimizer *calx_lion_with(calx_module *model,
   a->base.decoupled = true;
   a->beta1 = cx_or_default(o.betas[0], 0.9);
   a->beta2 = cx_or_default(o.betas[1], 0.99);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -101,5 +101,5 @@ calx_optimizer *calx_nadam_with(calx_module *model,
   a->beta2 = cx_or_default(o.betas[1], 0.999);
   a->eps = cx_or_default(o.eps, 1e-8);
   a->momentum_decay = cx_or_default(o.momentum_decay, 4e-3);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -70,10 +70,12 @@ void *cx_optim_first_group(calx_optimizer *opt)
   return opt->n_groups != 0 ? opt->groups[0] : NULL;
 }
 
-calx_optimizer *cx_optim_ready(calx_optimizer *opt, bool keep_gradients)
+calx_optimizer *cx_optim_ready(calx_optimizer *opt, bool keep_gradients,
+                               bool master_weights)
 {
   const cx_optim_group *g = cx_optim_first_group(opt);
   opt->keep_gradients = keep_gradients;
+  opt->master_weights = master_weights;
   cx_optim_fail(opt, cx_optim_check_group(g));
   if (opt->status != NULL) return opt;
   opt->defaults = cx_alloc(opt->rule->group_bytes);
@@ -213,7 +215,9 @@ static void choose(const calx_optimizer *opt, const cx_optim_param *p,
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     if (u->state[k] == NULL) continue;
     calx_tensor *before = p->state[k];
-    if (before == NULL) {
+    if (before == NULL && k == CX_OPTIM_MASTER) {
+      before = calx_to_dtype(p->tensor, CALX_F32);
+    } else if (before == NULL) {
       before = cx_optim_number(opt, calx_tensor_dtype(u->state[k]), 0);
     }
     u->state[k] = calx_where(keep, before, u->state[k]);
@@ -277,7 +281,8 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
 static void prepare(cx_optim_group *g, const cx_optim_param *p, calx_dtype d)
 {
   const cx_optim_rule *rule = g->opt->rule;
-  calx_dtype kept = calx_tensor_dtype(p->tensor);
+  bool master = cx_optim_has_master(g->opt, p);
+  calx_dtype kept = master ? CALX_F32 : calx_tensor_dtype(p->tensor);
   if (g->step == p->steps + 1 && g->dtype == kept &&
       memcmp(g->number, p->number, sizeof g->number) == 0) {
     return;
@@ -309,20 +314,24 @@ static void update(cx_optim_group *g, const cx_optim_param *p,
 }
 
 // Types narrower than f32 have too few bits for 1 - beta: their formulas are
-// computed in f32, and only what is kept is rounded.
+// computed in f32, and what is kept is rounded. With a master nothing is but
+// the parameter.
 static void update_in_f32(cx_optim_group *g, const cx_optim_param *p,
                           calx_tensor *grad, cx_optim_update *out)
 {
   calx_dtype narrow = calx_tensor_dtype(p->tensor);
   cx_optim_param wide = *p;
-  wide.tensor = calx_to_dtype(p->tensor, CALX_F32);
-  for (int k = 0; k < CX_OPTIM_STATES; k++) {
+  bool master = cx_optim_has_master(g->opt, p);
+  wide.tensor =
+      master ? cx_optim_master(g->opt, p) : calx_to_dtype(p->tensor, CALX_F32);
+  for (int k = 0; k < CX_OPTIM_RULE_STATES; k++) {
     if (p->state[k] == NULL) continue;
     wide.state[k] = calx_to_dtype(p->state[k], CALX_F32);
   }
   update(g, &wide, calx_to_dtype(grad, CALX_F32), out);
+  if (master) out->state[CX_OPTIM_MASTER] = out->value;
   out->value = calx_to_dtype(out->value, narrow);
-  for (int k = 0; k < CX_OPTIM_STATES; k++) {
+  for (int k = 0; k < CX_OPTIM_RULE_STATES && !master; k++) {
     if (out->state[k] == NULL) continue;
     out->state[k] = calx_to_dtype(out->state[k], narrow);
   }
@@ -372,7 +381,8 @@ static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     if (!u->is_new[k]) continue;
     p->state[k] = calx_take(u->state[k]);
-    cx_lazy_tensor_set_name(p->state[k], state_name(p, opt->rule->states[k]));
+    cx_lazy_tensor_set_name(p->state[k],
+                            state_name(p, cx_optim_state_name(opt, k)));
   }
   set_probe(opt, p, u);
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
@@ -443,7 +453,7 @@ calx_tensor *calx_optimizer_state(const calx_optimizer *opt, size_t parameter,
   if (opt != NULL && opt->inner != NULL) opt = opt->inner;
   if (opt == NULL || parameter >= opt->n || name == NULL) return NULL;
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
-    const char *known = opt->rule->states[k];
+    const char *known = cx_optim_state_name(opt, k);
     calx_tensor *t = opt->params[parameter].state[k];
     if (known == NULL || strcmp(known, name) != 0 || t == NULL) continue;
     return cx_lazy_tensor_poisoned(t) ? NULL : t;

@@ -11,7 +11,13 @@
 #include "calx/optim.h"
 #include "graph/node.h"
 
-enum { CX_OPTIM_STATES = 3, CX_OPTIM_NUMBERS = 2 };
+enum {
+  CX_OPTIM_RULE_STATES = 3,
+  // The f32 value of a narrow parameter; follows the states of the rule.
+  CX_OPTIM_MASTER = CX_OPTIM_RULE_STATES,
+  CX_OPTIM_STATES,
+  CX_OPTIM_NUMBERS = 2
+};
 
 typedef struct cx_optim_param {
   calx_tensor *tensor;  // owned
@@ -86,9 +92,9 @@ typedef struct cx_optim_position {
 } cx_optim_position;
 
 typedef struct cx_optim_rule {
-  const char *name;                           // "sgd"
-  const char *states[CX_OPTIM_STATES + 1];    // PyTorch's names
-  const char *numbers[CX_OPTIM_NUMBERS + 1];  // PyTorch's names
+  const char *name;                              // "sgd"
+  const char *states[CX_OPTIM_RULE_STATES + 1];  // PyTorch's names
+  const char *numbers[CX_OPTIM_NUMBERS + 1];     // PyTorch's names
   const cx_optim_field *fields;  // in PyTorch's order, ended by a NULL name
   size_t bytes;                  // of an optimiser; 0: of the shared part
   size_t group_bytes;            // of the rule's struct; 0: of the shared part
@@ -138,7 +144,8 @@ struct calx_optimizer {
   size_t n_groups, groups_capacity;
   cx_optim_group *defaults;  // the options that it was made with
   bool keep_gradients;
-  bool sharded;  // each parameter is this rank's part of a longer one
+  bool master_weights;  // narrow parameters have CX_OPTIM_MASTER
+  bool sharded;         // each parameter is this rank's part of a longer one
   int64_t steps, confirmed_steps;
   // A tensor that the steps since the last sync assigned, and its values before
   // and after them. They show whether the sync ran these steps.
@@ -166,7 +173,8 @@ calx_optimizer *cx_optim_new(const cx_optim_rule *rule, calx_status *status,
 // The first group, whose options the constructor sets; NULL: no memory.
 void *cx_optim_first_group(calx_optimizer *opt);
 // Checks the options, which later groups begin with. Returns opt.
-calx_optimizer *cx_optim_ready(calx_optimizer *opt, bool keep_gradients);
+calx_optimizer *cx_optim_ready(calx_optimizer *opt, bool keep_gradients,
+                               bool master_weights);
 // Records a failure, or NULL, and owns it. The first one is kept.
 void cx_optim_fail(calx_optimizer *opt, calx_status *status);
 // False: there was no memory for the optimiser, and it must not be changed.
@@ -178,6 +186,16 @@ calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
 // The same where x is not 0; NULL where it is.
 calx_tensor *cx_optim_number_or_none(const calx_optimizer *opt, calx_dtype d,
                                      double x);
+// The name of state k in state dicts; NULL: the optimiser has no such state.
+const char *cx_optim_state_name(const calx_optimizer *opt, int k);
+// Whether this parameter has an f32 value of its own.
+bool cx_optim_has_master(const calx_optimizer *opt, const cx_optim_param *p);
+// The f32 value that a step updates.
+calx_tensor *cx_optim_master(const calx_optimizer *opt,
+                             const cx_optim_param *p);
+// The type, and the sizes, of a parameter's state k.
+cx_graph_shape cx_optim_state_shape(const calx_optimizer *opt,
+                                    const cx_optim_param *p, int k);
 // The status, annotated with the parameter whose gradient it is about.
 calx_status *cx_optim_name_gradient(calx_status *status,
                                     const cx_optim_param *p);

@@ -92,5 +92,5 @@ calx_optimizer *calx_radam_with(calx_module *model,
   a->beta1 = cx_or_default(o.betas[0], 0.9);
   a->beta2 = cx_or_default(o.betas[1], 0.999);
   a->eps = cx_or_default(o.eps, 1e-8);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -94,5 +94,5 @@ calx_optimizer *calx_rmsprop_with(calx_module *model,
   a->eps = cx_or_default(o.eps, 1e-8);
   a->momentum = o.momentum;
   a->centered = o.centered;
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -83,5 +83,5 @@ calx_optimizer *calx_rprop_with(calx_module *model,
   a->eta_plus = cx_or_default(o.etas[1], 1.2);
   a->least = cx_or_default(o.step_sizes[0], 1e-6);
   a->most = cx_or_default(o.step_sizes[1], 50);
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

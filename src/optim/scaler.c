@@ -140,10 +140,12 @@ static calx_status *check_grads(const calx_optimizer *opt)
     if (grad == NULL) continue;
     n++;
     calx_status *status = cx_lazy_tensor_usable(grad, "grad_scaler_unscale", 0);
-    if (status == NULL && calx_tensor_dtype(grad) == CALX_F16) {
+    if (status == NULL && calx_tensor_dtype(grad) == CALX_F16 &&
+        !opt->master_weights) {
       status = cx_invalid(
           "grad_scaler_unscale: attempting to unscale FP16 "
-          "gradients: parameters of f32 are wanted");
+          "gradients: parameters of f32, or an optimiser with "
+          ".master_weights, are wanted");
     }
     if (status != NULL) return cx_optim_name_gradient(status, &opt->params[i]);
   }
@@ -151,6 +153,22 @@ static calx_status *check_grads(const calx_optimizer *opt)
   return cx_error(CALX_FAILED_PRECONDITION,
                   "grad_scaler_step: No inf checks were recorded for this "
                   "optimizer: it has no gradients");
+}
+
+// The gradient of a parameter that has an f32 master becomes f32: without the
+// scale it may be too small for its type.
+static void set_unscaled(const calx_optimizer *opt, const cx_optim_param *p,
+                         calx_tensor *grad, double by)
+{
+  bool master = cx_optim_has_master(opt, p);
+  calx_tensor *x = master ? calx_to_dtype(grad, CALX_F32) : grad;
+  calx_tensor *g = calx_mul(x, calx_scalar(by));
+  if (cx_lazy_scope_failed()) return;
+  if (master) {
+    cx_lazy_tensor_set_grad(p->tensor, calx_retain(cx_lazy_tensor_detached(g)));
+  } else {
+    cx_lazy_tensor_set_value(grad, g);
+  }
 }
 
 // Records the gradients without the scale, and whether one of them is not
@@ -164,8 +182,7 @@ static calx_tensor *unscaled(calx_optimizer *opt, bool sharded, float scale)
     if (grad == NULL) continue;
     calx_tensor *all = calx_all_with(calx_isfinite(grad), NULL);
     found = found == NULL ? all : calx_mul(found, all);
-    calx_tensor *g = calx_mul(grad, calx_scalar(by));
-    if (!cx_lazy_scope_failed()) cx_lazy_tensor_set_value(grad, g);
+    set_unscaled(opt, &opt->params[i], grad, by);
   }
   found = calx_to_dtype(calx_logical_not(found), CALX_F32);
   if (sharded && cx_world_size(cx_world_self()) > 1) {

@@ -87,5 +87,5 @@ calx_optimizer *calx_sgd_with(calx_module *model,
   s->momentum = o.momentum;
   s->dampening = o.dampening;
   s->nesterov = o.nesterov;
-  return cx_optim_ready(opt, o.keep_gradients);
+  return cx_optim_ready(opt, o.keep_gradients, o.master_weights);
 }

@@ -101,6 +101,60 @@ static void test_torch(void **state)
   calx_module_free(m.root);
 }
 
+// A checkpoint has the scaler: a run that goes on from it has the scale and the
+// tracker, and the weights, of one that was not interrupted.
+static void test_checkpoint(void **state)
+{
+  (void)state;
+  const char *path = file_in_folder("run.pt");
+  net a = make(), b = make();
+  calx_optimizer *of_a = calx_adam(a.root), *of_b = calx_adam(b.root);
+  calx_grad_scaler *sa = small_scaler(), *sb = calx_grad_scaler_new();
+  for (int i = 0; i < 5; i++) one_step(&a, of_a, sa, i);
+  calx_checkpoint c = { .size = sizeof c, .model = a.root };
+  c.optimizer = of_a;
+  c.scaler = sa;
+  CHECK_STATUS_OK(calx_checkpoint_save(path, &c));
+  c.model = b.root;
+  c.optimizer = of_b;
+  c.scaler = sb;
+  CHECK_STATUS_OK(calx_checkpoint_load(path, &c));
+  for (int i = 5; i <= STEPS; i++) {
+    assert_true(calx_grad_scaler_get_scale(sa) ==
+                calx_grad_scaler_get_scale(sb));
+    assert_int_equal(calx_grad_scaler_get_growth_tracker(sa),
+                     calx_grad_scaler_get_growth_tracker(sb));
+    assert_int_equal(calx_optimizer_steps(of_a), calx_optimizer_steps(of_b));
+    for (int k = 0; k < 2; k++) {
+      size_t n;
+      double *x = support_read(k ? a.b : a.w, &n);
+      double *y = support_read(k ? b.b : b.w, &n);
+      assert_memory_equal(x, y, n * sizeof *x);
+      test_free(x);
+      test_free(y);
+    }
+    if (i == STEPS) break;
+    one_step(&a, of_a, sa, i);
+    one_step(&b, of_b, sb, i);
+  }
+  // Without a scaler in the file nothing is given.
+  c.scaler = NULL;
+  CHECK_STATUS_OK(calx_checkpoint_save(path, &c));
+  c.scaler = sb;
+  one_step(&b, of_b, sb, 1);
+  int64_t steps = calx_optimizer_steps(of_b);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_checkpoint_load(path, &c),
+               "it has no dict 'scaler'");
+  assert_int_equal(calx_optimizer_steps(of_b), steps);
+  calx_grad_scaler_free(sa);
+  calx_grad_scaler_free(sb);
+  calx_optimizer_free(of_a);
+  calx_optimizer_free(of_b);
+  calx_module_free(a.root);
+  calx_module_free(b.root);
+  files_in_folder(true);
+}
+
 // A scaler that is made of a state goes on as the first.
 static void test_state(void **state)
 {
@@ -215,9 +269,8 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_torch),
-    SUPPORT_TEST(test_state),
-    SUPPORT_TEST(test_disabled),
+    SUPPORT_TEST(test_torch),   SUPPORT_TEST(test_checkpoint),
+    SUPPORT_TEST(test_state),   SUPPORT_TEST(test_disabled),
     SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, files_end);
