@@ -30,23 +30,6 @@ void cx_optim_fail(calx_optimizer *opt, calx_status *status)
   }
 }
 
-// calx_scalar() would not do: a weak number is recorded again for each operand
-// whose type is not f32.
-calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
-                             double value)
-{
-  calx_create_options o = { .size = sizeof o,
-                            .dtype = dtype,
-                            .device = opt->device };
-  return calx_full_with(CALX_SCALAR, value, &o);
-}
-
-calx_tensor *cx_optim_number_or_none(const calx_optimizer *opt, calx_dtype d,
-                                     double x)
-{
-  return x != 0 ? cx_optim_number(opt, d, x) : NULL;
-}
-
 // ---- making -----------------------------------------------------------------
 
 calx_optimizer *cx_optim_new(const cx_optim_rule *rule, calx_status *status,

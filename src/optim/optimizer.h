@@ -180,12 +180,6 @@ void cx_optim_fail(calx_optimizer *opt, calx_status *status);
 // False: there was no memory for the optimiser, and it must not be changed.
 bool cx_optim_is_real(const calx_optimizer *opt);
 
-// A number of the user's, as an operand for parameters of this type.
-calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
-                             double value);
-// The same where x is not 0; NULL where it is.
-calx_tensor *cx_optim_number_or_none(const calx_optimizer *opt, calx_dtype d,
-                                     double x);
 // The name of state k in state dicts; NULL: the optimiser has no such state.
 const char *cx_optim_state_name(const calx_optimizer *opt, int k);
 // Whether this parameter has an f32 value of its own.
@@ -226,6 +220,13 @@ void cx_optim_put(cx_optim_group *g, const cx_optim_field *f, int which,
                   double x);
 
 // ---- terms of rules, see terms.c --------------------------------------------
+
+// A number of the user's, as an operand for parameters of this type.
+calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
+                             double value);
+// The same where x is not 0; NULL where it is.
+calx_tensor *cx_optim_number_or_none(const calx_optimizer *opt, calx_dtype d,
+                                     double x);
 
 // Of a state that is NULL, which stands for zeros.
 

@@ -5,6 +5,23 @@
 #include "optim/optimizer.h"
 #include "world/world.h"
 
+// calx_scalar() would not do: a weak number is recorded again for each operand
+// whose type is not f32.
+calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
+                             double value)
+{
+  calx_create_options o = { .size = sizeof o,
+                            .dtype = dtype,
+                            .device = opt->device };
+  return calx_full_with(CALX_SCALAR, value, &o);
+}
+
+calx_tensor *cx_optim_number_or_none(const calx_optimizer *opt, calx_dtype d,
+                                     double x)
+{
+  return x != 0 ? cx_optim_number(opt, d, x) : NULL;
+}
+
 calx_tensor *cx_optim_add_scaled(calx_tensor *x, calx_tensor *by,
                                  calx_tensor *y)
 {
