@@ -114,6 +114,24 @@ CALX_API void calx_optimizer_zero_grad(calx_optimizer *opt);
  *  a failed optimiser, a gradient that another step consumed */
 CALX_API void calx_optimizer_step(calx_optimizer *opt);
 
+/** Returns the loss of one evaluation: calx_optimizer_zero_grad(), the forward
+ *  pass, calx_backward(). On several ranks it also reduces the gradients and
+ *  the loss, so that all ranks see the same numbers. */
+typedef calx_tensor *calx_loss_closure_fn(void *user);
+/**
+ * A step of an optimiser that evaluates the loss: LBFGS several times, which
+ * syncs, the others once, before the step.
+ * @return the loss of the first evaluation
+ * @shape one element
+ * @errors through the scope: as calx_optimizer_step; INVALID_ARGUMENT closure
+ *         NULL, or what it returned is no loss; those of the closure, which end
+ *         the step
+ * @source torch.optim.Optimizer.step(closure)
+ */
+CALX_API calx_tensor *calx_optimizer_step_closure(calx_optimizer *opt,
+                                                  calx_loss_closure_fn *closure,
+                                                  void *user);
+
 /** Zero means default in every field. */
 typedef struct CALX_OPTIONS calx_clip_grad_norm_options {
   CALX_NAMED size_t size;
@@ -263,6 +281,8 @@ CALX_API calx_tensor *calx_optimizer_state(const calx_optimizer *opt,
 #define calx_optimizer_zero_grad(opt) \
   (calx_at_(CALX_HERE), calx_optimizer_zero_grad(opt))
 #define calx_optimizer_step(opt) (calx_at_(CALX_HERE), calx_optimizer_step(opt))
+#define calx_optimizer_step_closure(opt, closure, user) \
+  (calx_at_(CALX_HERE), calx_optimizer_step_closure(opt, closure, user))
 #endif
 #endif
 #endif

@@ -217,6 +217,65 @@ CALX_API calx_optimizer *calx_lion_with(calx_module *model,
                                         const calx_lion_options *options);
 
 /** Zero means default. */
+typedef struct CALX_OPTIONS calx_lbfgs_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;                  /* 0 = 1, CALX_ZERO = 0 */
+  CALX_NAMED int64_t max_iter;           /* of a step; 0 = 20 */
+  CALX_NAMED int64_t max_eval;           /* of a step; 0 = max_iter * 5 / 4 */
+  CALX_NAMED double tolerance_grad;      /* 0 = 1e-7, CALX_ZERO = 0 */
+  CALX_NAMED double tolerance_change;    /* 0 = 1e-9, CALX_ZERO = 0 */
+  CALX_NAMED int64_t history_size;       /* 0 = 100 */
+  CALX_NAMED const char *line_search_fn; /* NULL: none; "strong_wolfe" */
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+} calx_lbfgs_options;
+/**
+ * Steps by an estimate of the inverse Hessian from the last changes of the
+ * gradient. Its steps take a closure: calx_optimizer_step_closure(). How often
+ * that is called depends on its values, so each evaluation syncs and is read.
+ * The vectors are on the host, as doubles: 2 history_size + 8 of the model's
+ * size. Gradients are kept. One parameter group; no shards; a step whose
+ * closure fails leaves the parameters of the last iteration that ended.
+ * @errors as calx_sgd; another line_search_fn; a count below 0
+ * @source torch.optim.LBFGS; J. Nocedal (1980)
+ */
+CALX_API calx_optimizer *calx_lbfgs_with(calx_module *model,
+                                         const calx_lbfgs_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_muon_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 1e-3, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay; /* decoupled; 0 = 0.1, CALX_ZERO = 0 */
+  CALX_NAMED double momentum;     /* 0 = 0.95, CALX_ZERO = 0 */
+  CALX_NAMED bool no_nesterov;
+  /* of the polynomial; 0 = 3.4445, -4.775 and 2.0315, CALX_ZERO = 0 */
+  CALX_ARRAY_(double, ns_coefficients, 3);
+  CALX_NAMED double eps;       /* 0 = 1e-7, CALX_ZERO = 0 */
+  CALX_NAMED int64_t ns_steps; /* 1 to 99; 0 = 5 */
+  /* what lr is multiplied by for a parameter (m, n): NULL, "original":
+   * sqrt(max(1, m / n)); "match_rms_adamw": 0.2 sqrt(max(m, n)) */
+  CALX_NAMED const char *adjust_lr_fn;
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+  CALX_NAMED calx_tensor *const *params; /* NULL = all of the model's */
+  CALX_NAMED size_t n_params;
+  CALX_NAMED bool master_weights;
+} calx_muon_options;
+/**
+ * Momentum whose matrix is made nearly orthogonal by a Newton-Schulz iteration,
+ * which computes in bf16, as PyTorch's does. Of matrices alone: other
+ * parameters, embeddings and the last layer have another optimiser. State:
+ * "momentum_buffer". calx_zero_redundancy_optimizer() refuses it: shards have
+ * no rows.
+ * @errors as calx_sgd; a parameter that is no matrix; another adjust_lr_fn
+ * @source torch.optim.Muon; K. Jordan et al. (2024); J. Liu et al., Muon is
+ *         scalable for LLM training (2025)
+ */
+CALX_API calx_optimizer *calx_muon_with(calx_module *model,
+                                        const calx_muon_options *options);
+
+/** Zero means default. */
 typedef struct CALX_OPTIONS calx_adafactor_options {
   CALX_NAMED size_t size;
   CALX_NAMED double lr;          /* 0 = 1e-2, CALX_ZERO = 0 */
@@ -267,6 +326,10 @@ CALX_API calx_optimizer *calx_adafactor_with(
   CALX_OPTIMIZER_(lars, __VA_ARGS__, .size = sizeof(calx_lars_options))
 #define calx_lion(...) \
   CALX_OPTIMIZER_(lion, __VA_ARGS__, .size = sizeof(calx_lion_options))
+#define calx_lbfgs(...) \
+  CALX_OPTIMIZER_(lbfgs, __VA_ARGS__, .size = sizeof(calx_lbfgs_options))
+#define calx_muon(...) \
+  CALX_OPTIMIZER_(muon, __VA_ARGS__, .size = sizeof(calx_muon_options))
 #define calx_adafactor(...)               \
   CALX_OPTIMIZER_(adafactor, __VA_ARGS__, \
                   .size = sizeof(calx_adafactor_options))

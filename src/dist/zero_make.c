@@ -130,6 +130,11 @@ static calx_status *make_inner(cx_dist_zero *z,
     return cx_invalid("%s: .make gave no optimiser", rule.name);
   }
   CALX_TRY(calx_optimizer_error(inner));
+  if (inner->rule->step_closure != NULL) {
+    return cx_invalid(
+        "%s: %s decides by numbers of all parameters; use it without shards",
+        rule.name, inner->rule->name);
+  }
   bool fits =
       inner->rule->step == NULL && inner->n == z->n && inner->n_groups == 1;
   for (size_t i = 0; fits && i < inner->n; i++) {

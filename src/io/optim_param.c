@@ -125,6 +125,7 @@ static calx_status *check_rule(const calx_optimizer *opt,
                                const cx_optim_param *p, const calx_value *own)
 {
   const char *other = NULL;
+  if (opt->rule->step_closure != NULL) return NULL;  // see lbfgs_state.c
   for (int k = 0; opt->rule->states[k] != NULL; k++) {
     if (calx_value_get(own, opt->rule->states[k]) != NULL) return NULL;
   }

@@ -40,20 +40,34 @@ static calx_value *number_value(double x)
   return isnan(x) ? calx_value_none() : calx_value_float(x);
 }
 
+static calx_value *one_value(const cx_optim_rule *rule, const cx_optim_field *f,
+                             double x)
+{
+  switch (f->range) {
+    case CX_OPTIM_FLAG: return calx_value_bool(x != 0);
+    case CX_OPTIM_COUNT:
+    case CX_OPTIM_STEPS: return calx_value_int((int64_t)x);
+    case CX_OPTIM_NAME: {
+      const char *name = rule->choices[(size_t)x];
+      return name[0] != '\0' ? calx_value_string(name) : calx_value_none();
+    }
+    default: return number_value(x);
+  }
+}
+
 static calx_status *put_field(const cx_optim_group *g, const cx_optim_field *f,
                               calx_value *group)
 {
   double x = cx_optim_get(g, f, 0);
-  if (f->range == CX_OPTIM_FLAG) {
-    return calx_value_set(group, f->name, calx_value_bool(x != 0));
+  int n = cx_optim_field_count(f);
+  if (n == 1)
+    return calx_value_set(group, f->name, one_value(g->opt->rule, f, x));
+  calx_value *several = calx_value_container(CALX_KIND_TUPLE);
+  CALX_TRY(calx_value_set(group, f->name, several));
+  for (int i = 0; i < n; i++) {
+    CALX_TRY(calx_value_append(several, number_value(cx_optim_get(g, f, i))));
   }
-  if (f->second == CX_OPTIM_NOTHING) {
-    return calx_value_set(group, f->name, number_value(x));
-  }
-  calx_value *pair = calx_value_container(CALX_KIND_TUPLE);
-  CALX_TRY(calx_value_set(group, f->name, pair));
-  CALX_TRY(calx_value_append(pair, number_value(x)));
-  return calx_value_append(pair, number_value(cx_optim_get(g, f, 1)));
+  return NULL;
 }
 
 static calx_status *put_shard(calx_value *group)
@@ -97,6 +111,8 @@ static calx_status *put_all(calx_optimizer *opt, bool whole, calx_value *dict)
     for (size_t i = 0; i < keeper->n; i++) {
       CALX_TRY(cx_io_optim_put_states(keeper, i, state));
     }
+    const cx_optim_lbfgs *l = cx_optim_as_lbfgs(that_keeps(opt));
+    if (l != NULL) CALX_TRY(cx_io_lbfgs_put(l, state));
   }
   calx_value *groups = calx_value_container(CALX_KIND_LIST);
   CALX_TRY(calx_value_set(dict, "param_groups", groups));
@@ -148,7 +164,7 @@ calx_status *calx_optimizer_consolidate_state_dict(calx_optimizer *opt,
 // ---- into an optimiser ------------------------------------------------------
 
 typedef struct field_plan {
-  double number[2];
+  double number[CX_OPTIM_MOST_VALUES];
   bool is_there;
 } field_plan;
 
@@ -160,6 +176,7 @@ struct cx_io_optimizer_plan {
   // Of each group; the last one is initial_lr.
   field_plan (*fields)[MOST_FIELDS + 1];
   int64_t steps;
+  cx_optim_lbfgs_state lbfgs;
   cx_io_param_plan params[];
 };
 
@@ -170,16 +187,32 @@ static double number_of(const calx_value *v, cx_optim_range range)
   return cx_io_optim_number(v);
 }
 
+static calx_status *plan_name(const calx_optimizer *opt,
+                              const cx_optim_field *f, const calx_value *v,
+                              field_plan *out)
+{
+  const char *found =
+      calx_value_kind(v) == CALX_KIND_NONE ? "" : calx_value_as_string(v);
+  for (size_t i = 0; found != NULL && opt->rule->choices[i] != NULL; i++) {
+    if (strcmp(found, opt->rule->choices[i]) != 0) continue;
+    out->number[0] = (double)i;
+    return NULL;
+  }
+  return cx_io_optim_wrong(opt, f->name, v, opt->rule->choices[1]);
+}
+
 static calx_status *plan_field(const calx_optimizer *opt,
                                const cx_optim_field *f, const calx_value *v,
                                field_plan *out)
 {
   *out = (field_plan){ .is_there = v != NULL };
   if (v == NULL) return NULL;
-  bool pair = f->second != CX_OPTIM_NOTHING;
-  for (size_t i = 0; i < (pair ? 2u : 1u); i++) {
-    const calx_value *one = pair ? calx_value_item(v, i) : v;
-    cx_optim_range range = i == 0 ? f->range : f->second;
+  if (f->range == CX_OPTIM_NAME) return plan_name(opt, f, v, out);
+  int n = cx_optim_field_count(f);
+  for (int i = 0; i < n; i++) {
+    const calx_value *one = n > 1 ? calx_value_item(v, (size_t)i) : v;
+    cx_optim_range range =
+        i == 0 || f->second == CX_OPTIM_TRIPLE ? f->range : f->second;
     bool none = calx_value_kind(one) == CALX_KIND_NONE && one != NULL;
     double x = none ? (double)NAN : number_of(one, range);
     bool is_number = !isnan(x) || (none && range == CX_OPTIM_NONE_POSITIVE);
@@ -282,7 +315,10 @@ static calx_status *plan_params(cx_io_optimizer_plan *p, const calx_value *ids,
     const calx_value *own = calx_value_get_at(state, id);
     CALX_TRY(cx_io_optim_plan_param(p->opt, i, own, plan, &p->params[i]));
   }
-  return NULL;
+  const cx_optim_lbfgs *l = cx_optim_as_lbfgs(p->opt);
+  if (l == NULL) return NULL;
+  int64_t first = calx_value_as_int(calx_value_item(ids, 0));
+  return cx_io_lbfgs_plan(l, calx_value_get_at(state, first), &p->lbfgs);
 }
 
 static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
@@ -334,9 +370,9 @@ static void give_fields(const cx_io_optimizer_plan *p, size_t group)
   for (size_t i = 0; fields[i].name != NULL; i++) {
     const field_plan *f = &p->fields[group][i];
     if (!f->is_there) continue;
-    cx_optim_put(g, &fields[i], 0, f->number[0]);
-    if (fields[i].second == CX_OPTIM_NOTHING) continue;
-    cx_optim_put(g, &fields[i], 1, f->number[1]);
+    for (int k = 0; k < cx_optim_field_count(&fields[i]); k++) {
+      cx_optim_put(g, &fields[i], k, f->number[k]);
+    }
   }
   const field_plan *initial = &p->fields[group][MOST_FIELDS];
   if (!initial->is_there) return;
@@ -360,6 +396,8 @@ void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
   calx_optimizer *opt = p->opt;
   for (size_t g = 0; g < opt->n_groups; g++) give_fields(p, g);
   opt->probe = NULL;
+  cx_optim_lbfgs *l = cx_optim_as_lbfgs(opt);
+  if (l != NULL) cx_io_lbfgs_give(l, &p->lbfgs);
   opt->steps = opt->confirmed_steps = p->steps;
   for (size_t i = 0; i < opt->n; i++) {
     cx_optim_param *to = &opt->params[i];
@@ -388,6 +426,7 @@ void cx_io_optimizer_plan_free(cx_io_optimizer_plan *p)
       calx_release(p->params[i].fresh[k]);
     }
   }
+  cx_optim_lbfgs_state_free(&p->lbfgs);
   cx_free(p->fields);
   cx_free(p);
 }

@@ -6,6 +6,7 @@
 #define CX_IO_OPTIM_STATE_H
 
 #include "io/plan.h"
+#include "optim/lbfgs.h"
 #include "optim/optimizer.h"
 
 // What a load will make of one parameter's state.
@@ -29,6 +30,10 @@ calx_status *cx_io_optim_put_states(const calx_optimizer *opt, size_t i,
 // Puts the state of all parameters of `opt` into the empty dict `state`. Every
 // rank must call it.
 calx_status *cx_io_whole_put(const calx_optimizer *opt,
+                             calx_value *state) CALX_MUST_USE;
+
+// Puts LBFGS's state, which is that of all parameters, at 0 of `state`.
+calx_status *cx_io_lbfgs_put(const cx_optim_lbfgs *l,
                              calx_value *state) CALX_MUST_USE;
 
 // ---- into an optimiser ------------------------------------------------------
@@ -67,6 +72,11 @@ calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
 calx_status *cx_io_optim_plan_param(const calx_optimizer *opt, size_t i,
                                     const calx_value *own, cx_io_plan *plan,
                                     cx_io_param_plan *out) CALX_MUST_USE;
+// Reads LBFGS's state from the dict `own` (NULL: none) into the empty `out`,
+// which the caller frees, after a failure too.
+calx_status *cx_io_lbfgs_plan(const cx_optim_lbfgs *l, const calx_value *own,
+                              cx_optim_lbfgs_state *out) CALX_MUST_USE;
+void cx_io_lbfgs_give(cx_optim_lbfgs *l, cx_optim_lbfgs_state *from);
 // Plans this rank's part of a whole state. `ids` are the keys of the
 // parameters' dicts in `state`; `out` is the plan of each parameter of
 // opt->inner.

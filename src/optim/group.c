@@ -24,6 +24,10 @@ bool cx_optim_in_range(cx_optim_range range, double x)
     case CX_OPTIM_NONE_POSITIVE: return !(x < 0);
     case CX_OPTIM_FLAG: return x == 0 || x == 1;
     case CX_OPTIM_ANY: return !isnan(x);
+    case CX_OPTIM_COUNT: return x >= 0 && x <= 1e15 && floor(x) == x;
+    case CX_OPTIM_STEPS: return x >= 1 && x < 100 && floor(x) == x;
+    case CX_OPTIM_NAME: return x >= 0;
+    case CX_OPTIM_TRIPLE:
     case CX_OPTIM_NOTHING: break;
   }
   return false;
@@ -41,7 +45,12 @@ const char *cx_optim_range_text(const cx_optim_field *f)
     case CX_OPTIM_NEGATIVE: return "a number of 0 or less";
     case CX_OPTIM_NONE_POSITIVE: return "numbers of 0 or more";
     case CX_OPTIM_FLAG: return "0 or 1";
-    case CX_OPTIM_ANY: return pair ? "two numbers" : "a number";
+    case CX_OPTIM_ANY:
+      return f->second == CX_OPTIM_TRIPLE ? "three numbers"
+             : pair                       ? "two numbers"
+                                          : "a number";
+    case CX_OPTIM_COUNT: return "a whole number of 0 or more";
+    case CX_OPTIM_STEPS: return "a whole number of 1 to 99";
     default: return "a number of 0 or more";
   }
 }
@@ -70,7 +79,12 @@ static calx_status *check_field(const cx_optim_group *g,
   const char *rule = g->opt->rule->name;
   double x = cx_optim_get(g, f, 0);
   bool good = cx_optim_in_range(f->range, x);
-  if (f->second == CX_OPTIM_NOTHING) {
+  for (int i = 1; f->second == CX_OPTIM_TRIPLE && i < 3; i++) {
+    if (!good) break;
+    x = cx_optim_get(g, f, i);
+    good = cx_optim_in_range(f->range, x);
+  }
+  if (cx_optim_field_count(f) != 2) {
     if (good) return NULL;
     return cx_invalid("%s: %s %g, %s is wanted", rule, f->name, x,
                       cx_optim_range_text(f));

@@ -54,15 +54,28 @@ typedef enum cx_optim_range {
   CX_OPTIM_FROM_ONE,       // >= 1
   CX_OPTIM_NEGATIVE,       // 0 or less
   CX_OPTIM_NONE_POSITIVE,  // 0 or more, or PyTorch's None, which is NaN here
-  CX_OPTIM_FLAG            // a bool
+  CX_OPTIM_FLAG,           // a bool
+  CX_OPTIM_COUNT,          // a whole number of 0 or more
+  CX_OPTIM_STEPS,          // a whole number of 1 to 99
+  CX_OPTIM_NAME,           // the index of one of the rule's choices
+  CX_OPTIM_TRIPLE          // of `second`: three numbers, all of `range`
 } cx_optim_range;
 
 // An option by PyTorch's name: where it is in the rule's group.
 typedef struct cx_optim_field {
   const char *name;
-  size_t offset;  // of a double, of two of them, or of a bool
+  size_t offset;  // of a double, of several of them, or of a bool
   cx_optim_range range, second;
 } cx_optim_field;
+
+enum { CX_OPTIM_MOST_VALUES = 3 };
+// How many numbers an option has.
+static inline int cx_optim_field_count(const cx_optim_field *f)
+{
+  return f->second == CX_OPTIM_TRIPLE    ? 3
+         : f->second != CX_OPTIM_NOTHING ? 2
+                                         : 1;
+}
 
 // What the options of all rules have in common. The first member of each rule's
 // own struct, whose other members are the rule's options and the numbers that
@@ -98,8 +111,10 @@ typedef struct cx_optim_rule {
   const cx_optim_field *fields;  // in PyTorch's order, ended by a NULL name
   size_t bytes;                  // of an optimiser; 0: of the shared part
   size_t group_bytes;            // of the rule's struct; 0: of the shared part
-  bool has_step;                 // PyTorch keeps each parameter's steps
-  bool own_decay;                // the rule does what weight_decay asks for
+  // Those of the option that is a text, ended by NULL; PyTorch's None is "".
+  const char *const *choices;
+  bool has_step;   // PyTorch keeps each parameter's steps
+  bool own_decay;  // the rule does what weight_decay asks for
   // The update of an element depends on the parameter's other elements:
   // through sums over all, which cx_optim_sum() makes, or (needs_shape) more.
   bool needs_all, needs_shape;
@@ -122,6 +137,11 @@ typedef struct cx_optim_rule {
   // The next five are NULL unless an inner optimiser does the steps. `step`
   // does the whole step instead of the two above.
   calx_status *(*step)(calx_optimizer *opt);
+  // The step of a rule that evaluates the loss itself; NULL: a step follows the
+  // closure. *out_loss is a temporary of the current scope.
+  calx_status *(*step_closure)(calx_optimizer *opt,
+                               calx_loss_closure_fn *closure, void *user,
+                               calx_tensor **out_loss);
   // Sets the gradients of inner's parameters to the reduced ones. The next step
   // uses them, unless the outer gradients have changed since.
   calx_status *(*reduce)(calx_optimizer *opt);

@@ -1,6 +1,7 @@
 // optim/param_groups: the calls about parameter groups (torch.optim.Optimizer
 // param_groups).
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/options.h"
@@ -17,10 +18,12 @@ static const cx_optim_field *find(const cx_optim_group *g, const char *name,
   for (; name != NULL && f != NULL && f->name != NULL; f++) {
     size_t n = strlen(f->name);
     if (strncmp(f->name, name, n) != 0) continue;
-    bool pair = f->second != CX_OPTIM_NOTHING;
-    *out_which = pair && strcmp(name + n, "[1]") == 0 ? 1 : 0;
-    if (strcmp(name + n, pair ? (*out_which ? "[1]" : "[0]") : "") == 0) {
-      return f;
+    int count = cx_optim_field_count(f);
+    for (int i = 0; f->range != CX_OPTIM_NAME && i < count; i++) {
+      char suffix[8] = "";
+      if (count > 1) snprintf(suffix, sizeof suffix, "[%d]", i);
+      *out_which = i;
+      if (strcmp(name + n, suffix) == 0) return f;
     }
   }
   return NULL;
