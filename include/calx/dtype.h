@@ -66,12 +66,14 @@ static inline calx_dims calx_dims_of(const int64_t *values, size_t count)
   return dims;
 }
 
-/** A list of dimension numbers: CALX_DIMS(0, 2). */
+/** A list of dimension numbers: CALX_DIMS(0, 2). More than CALX_MAX_RANK do not
+ *  compile: an array would have a negative size. */
 #ifndef __cplusplus
-#define CALX_DIMS(...)                                              \
-  ((calx_dims){ .count = sizeof((const int64_t[]){ __VA_ARGS__ }) / \
-                         sizeof(int64_t),                           \
+#define CALX_DIMS(...)                                                         \
+  ((calx_dims){ .count = CALX_FITS_(sizeof((const int64_t[]){ __VA_ARGS__ }) / \
+                                    sizeof(int64_t)),                          \
                 .values = { __VA_ARGS__ } })
+#define CALX_FITS_(n) ((n) + 0 * sizeof(char[(n) <= CALX_MAX_RANK ? 1 : -1]))
 /** The shape of rank 0. */
 #define CALX_SCALAR ((calx_dims){ .count = 0 })
 #else
@@ -86,6 +88,8 @@ static inline calx_dims calx_dims_of(const int64_t *values, size_t count)
 template <class... Number>
 constexpr calx_dims calx_dims_list_(Number... numbers)
 {
+  static_assert(sizeof...(numbers) <= CALX_MAX_RANK,
+                "calx_dims holds CALX_MAX_RANK numbers");
   return { sizeof...(numbers), { static_cast<int64_t>(numbers)... } };
 }
 #endif

@@ -256,6 +256,14 @@ void calx_tensor_split_at(calx_tensor *x, calx_dims indices, int dim,
 {
   CX_OPS_COMPOSITE("tensor_split");
   int64_t size = 0, at = 0;
+  if (indices.count > CALX_MAX_RANK) {
+    calx_tensor *bad = cx_ops_invalid(
+        "tensor_split: %zu indices, calx_dims holds %d: calx_tensor_split makes "
+        "any number of equal parts",
+        indices.count, CALX_MAX_RANK);
+    for (size_t i = 0; i <= CALX_MAX_RANK; i++) out[i] = bad;
+    return;
+  }
   if (!size_along(x, dim, indices.count + 1, out, &size)) return;
   for (size_t i = 0; i <= indices.count; i++) {
     int64_t end = i < indices.count ? indices.values[i] : size;

@@ -117,6 +117,25 @@ calx_tensor *calx_eye_with(int64_t n, int64_t m, const calx_create_options *o)
                 CALX_F32);
 }
 
+static int64_t clamped(int64_t x, int64_t low, int64_t high)
+{
+  return x < low ? low : x > high ? high : x;
+}
+
+// How many elements of a matrix lie on or below its diagonal `offset`, or on or
+// above it.
+static int64_t in_triangle(int64_t rows, int64_t columns, int64_t offset,
+                           bool upper)
+{
+  // Row i has i + first elements to the left of the edge, from 0 to columns.
+  int64_t first = offset + 1 - upper;
+  int64_t from = clamped(-first, 0, rows);
+  int64_t full = clamped(columns - first, from, rows);
+  int64_t below = (full - from) * (from + full - 1 + 2 * first) / 2 +
+                  (rows - full) * columns;
+  return upper ? rows * columns - below : below;
+}
+
 static calx_tensor *triangle(const char *op, int64_t rows, int64_t columns,
                              int64_t offset, bool upper,
                              const calx_create_options *o)
@@ -134,12 +153,7 @@ static calx_tensor *triangle(const char *op, int64_t rows, int64_t columns,
         "offset below 2^31 are wanted",
         op, (long long)rows, (long long)columns, (long long)offset);
   }
-  int64_t count = 0;
-  for (int64_t i = 0; i < rows && columns > 0; i++) {
-    int64_t below = i + offset + 1 - upper;  // columns before the diagonal
-    below = below < 0 ? 0 : below > columns ? columns : below;
-    count += upper ? columns - below : below;
-  }
+  int64_t count = in_triangle(rows, columns, offset, upper);
   calx_create_options whole = part(o, CALX_I64);
   int64_t none[2] = { 2, 0 };
   if (count == 0) {

@@ -24,13 +24,8 @@ static calx_tensor *scan(const char *op, calx_tensor *x, int dim,
   if (!cx_dtype_is_float(s->dtype)) x = calx_to_dtype(x, CALX_I64);
   if (s->rank == 0) return x;
   int64_t n = s->dims[d];
-  uint32_t pairs = s->rank - d;
   for (int64_t by = 1; by < n; by *= 2) {
-    int64_t pad[2 * CALX_MAX_RANK] = { 0 };
-    pad[2 * pairs - 2] = by;
-    pad[2 * pairs - 1] = -by;
-    calx_pad_options o = { .size = sizeof o, .value = neutral };
-    x = combine(x, calx_pad_with(x, calx_dims_of(pad, 2 * pairs), &o));
+    x = combine(x, cx_ops_pad_dim(x, d, by, -by, neutral));
   }
   return x;
 }
@@ -52,17 +47,6 @@ calx_tensor *calx_logcumsumexp(calx_tensor *x, int dim)
   CX_OPS_COMPOSITE("logcumsumexp");
   if (!cx_ops_floating("logcumsumexp", &x, 1, &x)) return x;
   return scan("logcumsumexp", x, dim, -(double)INFINITY, calx_logaddexp);
-}
-
-// x with each element moved on by `by` along dim, and `fill` in front.
-static calx_tensor *moved(calx_tensor *x, uint32_t dim, int64_t by, double fill)
-{
-  int64_t pad[2 * CALX_MAX_RANK] = { 0 };
-  uint32_t pairs = cx_lazy_tensor_shape(x)->rank - dim;
-  pad[2 * pairs - 2] = by;
-  pad[2 * pairs - 1] = -by;
-  calx_pad_options o = { .size = sizeof o, .value = fill };
-  return calx_pad_with(x, calx_dims_of(pad, 2 * pairs), &o);
 }
 
 // The extreme so far and where it is; the gradient goes to that element.
@@ -90,7 +74,8 @@ static calx_tensor *extreme(const char *op, calx_tensor *x, int dim,
     at = cx_ops_plus(at, cx_ops_reshape_to(count, &along));
   }
   for (int64_t by = 1; by < n; by *= 2) {
-    calx_tensor *before = moved(x, d, by, 0), *from = moved(at, d, by, -1);
+    calx_tensor *before = cx_ops_pad_dim(x, d, by, -by, 0);
+    calx_tensor *from = cx_ops_pad_dim(at, d, by, -by, -1);
     // Of NaN the last one, and nothing where there is no element before.
     calx_tensor *keep = calx_logical_or(wins(x, before), calx_isnan(x));
     keep = calx_logical_or(keep, calx_lt(from, calx_scalar_int(0)));

@@ -25,10 +25,9 @@ static int64_t count_of(const calx_tensor *x, calx_dims dims)
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   if (dims.count == 0) return cx_graph_shape_numel(s);
   int64_t n = 1;
-  for (size_t i = 0; i < dims.count; i++) {
+  for (size_t i = 0; i < dims.count && i < s->rank; i++) {
     uint32_t d;
-    if (s->rank != 0 && cx_ops_dim(dims.values[i], s->rank, &d))
-      n *= s->dims[d];
+    if (cx_ops_dim(dims.values[i], s->rank, &d)) n *= s->dims[d];
   }
   return n;
 }

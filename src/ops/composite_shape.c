@@ -191,6 +191,14 @@ void calx_split(calx_tensor *x, calx_dims sizes, int dim, calx_tensor **out)
   CX_OPS_COMPOSITE("split");
   calx_tensor *bad;
   uint32_t d = 0;
+  if (sizes.count > CALX_MAX_RANK) {
+    bad = cx_ops_invalid(
+        "split: %zu sizes, calx_dims holds %d: calx_chunk and "
+        "calx_tensor_split make any number of parts",
+        sizes.count, CALX_MAX_RANK);
+    all_parts(bad, out, CALX_MAX_RANK);
+    return;
+  }
   if (cx_ops_unfit("split", &x, 1, &bad) ||
       !take_dim("split", "dim", x, dim, &d, &bad)) {
     all_parts(bad, out, sizes.count);

@@ -103,6 +103,9 @@ calx_tensor *cx_ops_sum_to(calx_tensor *g, const cx_graph_shape *shape);
 // x reshaped to the sizes of a shape.
 calx_tensor *cx_ops_reshape_to(calx_tensor *x, const cx_graph_shape *shape);
 calx_dims cx_ops_dims_of(const cx_graph_shape *shape);
+// x with so many `value`s before and after dimension `dim`; negative: cropped.
+calx_tensor *cx_ops_pad_dim(calx_tensor *x, uint32_t dim, int64_t low,
+                            int64_t high, double value);
 // The type of indices into a dimension of size n in a program: i32 if it can
 // hold them, else i64.
 static inline calx_dtype cx_ops_index_dtype(int64_t n)

@@ -88,6 +88,17 @@ static calx_tensor *pad_constant(calx_tensor *x, const pad_attrs *a,
   return record_pad(x, cx_ops_weak_as(calx_scalar(value), dtype, NULL), a);
 }
 
+calx_tensor *cx_ops_pad_dim(calx_tensor *x, uint32_t dim, int64_t low,
+                            int64_t high, double value)
+{
+  if (cx_lazy_tensor_poisoned(x)) return x;
+  pad_attrs a;
+  memset(&a, 0, sizeof a);
+  a.low[dim] = low;
+  a.high[dim] = high;
+  return pad_constant(x, &a, value);
+}
+
 // ---- flip -------------------------------------------------------------------
 
 typedef struct flip_attrs {
@@ -219,6 +230,12 @@ calx_tensor *calx_pad_with(calx_tensor *x, calx_dims pad,
       o->mode == CALX_PAD_REFLECT || o->mode == CALX_PAD_REPLICATE;
   CX_OPS_AUTOCAST(CX_OPS_F32, repeats ? &x : &none);
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+  if (pad.count > CALX_MAX_RANK) {
+    return cx_ops_invalid(
+        "pad: %zu numbers, calx_dims holds %d: a pair for each of the last %d "
+        "dimensions at most; calx_movedim brings others there",
+        pad.count, CALX_MAX_RANK, CALX_MAX_RANK / 2);
+  }
   if (pad.count % 2 != 0 || pad.count / 2 > s->rank ||
       (unsigned)o->mode > CALX_PAD_CIRCULAR) {
     return cx_ops_invalid(

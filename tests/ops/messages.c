@@ -230,6 +230,12 @@ static void test_lists(void **state)
        "histogram: f32[2,3], 0 bins from 2 to 1");
   SAYS(calx_hann_window(-1), "hann_window: f32[-1] has a negative size");
   SAYS(calx_hann_window(4, .dtype = CALX_I64), "a floating one is wanted");
+  const calx_dims many = { .count = CALX_MAX_RANK + 1 };
+  SAYS(calx_pad(x, many), "pad: 9 numbers, calx_dims holds 8");
+  calx_tensor *parts[CALX_MAX_RANK + 1];
+  SAYS((calx_split(x, many, 0, parts), parts[7]), "split: 9 sizes, calx_dims");
+  SAYS((calx_tensor_split_at(x, many, 0, parts), parts[8]),
+       "tensor_split: 9 indices, calx_dims holds 8");
   SAYS(calx_mvlgamma(x, 0), "mvlgamma: p is 0, 1 to 4096 is possible");
 }
 
