@@ -31,6 +31,7 @@
 #include "calx/optimizers.h"
 #include "calx/progress.h"
 #include "calx/rnn.h"
+#include "calx/rnn_utils.h"
 #include "calx/sampler.h"
 #include "calx/scope.h"
 #include "calx/status.h"

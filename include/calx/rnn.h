@@ -5,7 +5,13 @@
  * the sequence; its product with the input is made before the loop for all
  * steps, the gradients of its weights after the loop of the backward pass.
  *
- * PyTorch's packed sequences have no counterpart: pad, and mask the outputs.
+ * Rows of several lengths are padded to T steps, and .lengths has how many each
+ * row has (calx/rnn_utils.h makes both). What x has past a row's length is not
+ * looked at, be it NaN, and gets the gradient 0; outputs there are 0; a row's
+ * last state is that at its length, and the reverse direction begins there.
+ * Lengths on the host are checked when they are given, 1 to T each. Those on a
+ * device are not read: a row of 0 or less has no steps, one of more than T has
+ * T. Another tensor of lengths compiles nothing.
  *
  * Letters: T steps, N batch, F input_size, H hidden_size, P proj_size or H,
  * L num_layers, D 2 if bidirectional, else 1.
@@ -36,6 +42,8 @@ typedef struct CALX_OPTIONS calx_rnn_options {
   CALX_NAMED bool training;
   CALX_NAMED calx_tensor **out_hn; /* as hx; NULL: not wanted */
   CALX_NAMED calx_tensor **out_cn; /* as cx; of LSTM only */
+  /* (N) whole numbers: the rows' steps; NULL: T. On a device or on the host */
+  CALX_NAMED calx_tensor *lengths;
 } calx_rnn_options;
 /**
  * h' = tanh(W_ih x + b_ih + W_hh h + b_hh) over a sequence.
@@ -43,7 +51,9 @@ typedef struct CALX_OPTIONS calx_rnn_options {
  *                 the first layer, (H, D P), weight_hh (H, P), then bias_ih (H)
  *                 and bias_hh (H): the order of torch.nn.RNN's state dict
  * @shape x (T, N, F) or (T, F) -> (T, N, D P) or (T, D P)
- * @errors INVALID_ARGUMENT shapes or element types that do not agree, no steps
+ * @errors INVALID_ARGUMENT shapes or element types that do not agree, no steps,
+ *         lengths that are no whole numbers, not one for each row, or of an
+ *         input without a batch
  * @source torch.rnn_tanh
  */
 CALX_API calx_tensor *calx_rnn_tanh_with(calx_tensor *x,
@@ -145,6 +155,7 @@ typedef struct CALX_OPTIONS calx_rnn_forward_options {
   CALX_NAMED calx_tensor *cx;      /* (L D, N, H); of LSTM only */
   CALX_NAMED calx_tensor **out_hn; /* NULL: not wanted */
   CALX_NAMED calx_tensor **out_cn; /* of LSTM only */
+  CALX_NAMED calx_tensor *lengths; /* (N), see calx_rnn_options */
 } calx_rnn_forward_options;
 /** calx_forward() of an RNN, LSTM or GRU with its states; of a cell, where
  *  hx, cx and what out_hn and out_cn are given are (N, H), too.

@@ -1,9 +1,11 @@
 // nn/rnn: torch.nn.RNN, LSTM and GRU.
 #include "calx/rnn.h"
+#include "calx/rnn_utils.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "nn/layer.h"
 #include "nn/rnn.h"
 
@@ -82,6 +84,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
     o.cx = call->cx;
     o.out_hn = call->out_hn;
     o.out_cn = call->out_cn;
+    o.lengths = call->lengths;
   }
   calx_tensor *y = r->kind->fn(x, weights, n, &o);
   cx_free(weights);
@@ -117,6 +120,30 @@ calx_tensor *calx_rnn_forward_with(calx_module *m, calx_tensor *x,
   if (o->out_hn != NULL) *o->out_hn = y;
   if (o->out_cn != NULL) *o->out_cn = y;
   return y;
+}
+
+calx_packed_sequence calx_rnn_forward_packed_with(
+    calx_module *m, calx_packed_sequence sequence,
+    const calx_rnn_forward_options *options)
+{
+  calx_rnn_forward_options o;
+  calx_status *status =
+      cx_options_take("rnn_forward_packed", options, &o, sizeof o);
+  if (status != NULL) {
+    calx_tensor *bad = cx_lazy_tensor_poison(status);
+    return (calx_packed_sequence){ .data = bad, .lengths = bad };
+  }
+  o.size = sizeof o;
+  o.lengths = sequence.lengths;
+  bool swaps = m != NULL && m->forward == forward &&
+               ((const rnn_layer *)m->state)->op.batch_first &&
+               sequence.data != NULL && calx_tensor_rank(sequence.data) == 3;
+  calx_tensor *x = sequence.data;
+  if (swaps) x = calx_transpose(x, 0, 1);
+  calx_tensor *y = calx_rnn_forward_with(m, x, &o);
+  bool good = swaps && !cx_lazy_tensor_poisoned(y);
+  if (good) y = calx_transpose(y, 0, 1);
+  return (calx_packed_sequence){ .data = y, .lengths = sequence.lengths };
 }
 
 static void repr(const void *state, cx_text *out)

@@ -47,6 +47,10 @@ calx_tensor *cx_nn_rnn_cell_forward(void *self, calx_tensor *x)
   static const calx_rnn_forward_options none = { .size = sizeof none };
   const calx_rnn_forward_options *call =
       c->base.call != NULL ? c->base.call : &none;
+  if (call->lengths != NULL) {
+    return cx_lazy_tensor_poison(cx_invalid(
+        "rnn_forward: a cell does one step, .lengths are of layers"));
+  }
   calx_rnn_cell_options o = { .size = sizeof o,
                               .b_ih = cx_nn_tensor(m, "bias_ih"),
                               .b_hh = cx_nn_tensor(m, "bias_hh"),

@@ -17,6 +17,8 @@ typedef struct rnn_run {
   calx_tensor *x;                     // (T, N, F), then a layer's outputs
   calx_tensor *hx, *cx;               // (L D, N, …); NULL: zeros
   calx_tensor **hn, **cn;             // (N, …), L D of them
+  calx_tensor *lengths;               // (N), or NULL
+  calx_tensor *mask;  // (T, N, 1): the step is before the length
 } rnn_run;
 
 // ---- checks -----------------------------------------------------------------
@@ -132,6 +134,49 @@ static calx_tensor *take_state(const rnn_run *r, const char *name, bool batched,
   return NULL;
 }
 
+static calx_tensor *check_on_host(const rnn_run *r)
+{
+  const void *data = calx_host_data(r->lengths);
+  calx_dtype type = calx_tensor_dtype(r->lengths);
+  for (int64_t i = 0; i < r->batch; i++) {
+    const unsigned char *p = data;
+    int64_t n = cx_load_int(type, p + (size_t)i * calx_dtype_size(type));
+    if (n >= 1 && n <= r->steps) continue;
+    return cx_ops_invalid("%s: length %lld of row %lld, 1 to %lld are possible",
+                          r->op, (long long)n, (long long)i,
+                          (long long)r->steps);
+  }
+  return NULL;
+}
+
+// Brings the lengths to the device, and what x has after them to 0.
+static calx_tensor *take_lengths(rnn_run *r, bool batched)
+{
+  calx_tensor *bad;
+  r->lengths = r->o->lengths;
+  if (r->lengths == NULL) return NULL;
+  bool host = calx_tensor_is_host(r->lengths);
+  if (!host && cx_ops_unfit(r->op, &r->lengths, 1, &bad)) return bad;
+  calx_dims shape = calx_tensor_shape(r->lengths);
+  if (!batched || !cx_dtype_is_int(calx_tensor_dtype(r->lengths)) ||
+      shape.count != 1 || shape.values[0] != r->batch) {
+    return cx_ops_invalid(
+        "%s: .lengths is %s of rank %zu with %lld elements; whole numbers, one "
+        "for each of %lld rows of a batch, are wanted",
+        r->op, calx_dtype_name(calx_tensor_dtype(r->lengths)), shape.count,
+        (long long)calx_tensor_numel(r->lengths),
+        batched ? (long long)r->batch : 0LL);
+  }
+  if (host) {
+    bad = check_on_host(r);
+    if (bad != NULL) return bad;
+    r->lengths = calx_to(r->lengths, calx_tensor_device(r->x));
+  }
+  r->mask = cx_ops_before_lengths(r->lengths, r->steps);
+  r->x = calx_where(r->mask, r->x, cx_ops_zeros_like(r->x));
+  return NULL;
+}
+
 // Makes x (T, N, F); NULL: all fits.
 static calx_tensor *check(rnn_run *r, size_t count)
 {
@@ -169,6 +214,8 @@ static calx_tensor *check(rnn_run *r, size_t count)
         "wanted",
         r->op);
   }
+  bad = take_lengths(r, batched);
+  if (bad != NULL) return bad;
   bad = take_state(r, "hx", batched, r->out, &r->hx);
   return bad != NULL ? bad : take_state(r, "cx", batched, r->hidden, &r->cx);
 }
@@ -202,7 +249,8 @@ static calx_tensor *run_direction(const rnn_run *r, int64_t i)
                                  .reverse = i % r->dirs != 0,
                                  .gates = calx_linear(r->x, w[0], bias),
                                  .h0 = first_state(r, r->hx, i, r->out),
-                                 .weight_hh = w[1] };
+                                 .weight_hh = w[1],
+                                 .lengths = r->lengths };
   if (gru) {
     call.bias_hh = biased ? w[3] : zeros(r->x, CALX_SHAPE(3 * r->hidden));
   }
@@ -241,7 +289,9 @@ static calx_tensor *finish(const rnn_run *r, bool batched)
   if (r->o->out_hn != NULL) *r->o->out_hn = joined(r, r->hn, batched);
   if (r->o->out_cn != NULL) *r->o->out_cn = joined(r, r->cn, batched);
   if (!batched) return calx_squeeze(r->x, 1);
-  return r->o->batch_first ? calx_transpose(r->x, 0, 1) : r->x;
+  calx_tensor *y = r->x;
+  if (r->mask != NULL) y = calx_where(r->mask, y, cx_ops_zeros_like(y));
+  return r->o->batch_first ? calx_transpose(y, 0, 1) : y;
 }
 
 static calx_tensor *run(rnn_run *r, size_t count)

@@ -7,8 +7,9 @@
 // ---- the forward op ---------------------------------------------------------
 
 // in: gates (T, N, G), h0 (N, P), W_hh (G, P); an LSTM's c0 (N, H) and, if
-// projected, W_hr (P, H); a GRU's b_hh (G). out: y (T, N, P); an LSTM's last c
-// (N, H); with `save`, what is saved (T, N, S) where a cell saves anything.
+// projected, W_hr (P, H); a GRU's b_hh (G); last, if masked, lengths (N). out:
+// y (T, N, P); an LSTM's last c (N, H); with `save`, what is saved (T, N, S)
+// where a cell saves anything.
 static calx_status *infer_recurrence(cx_graph_node *node)
 {
   const cx_ops_recurrent_attrs *a = node->attrs;
@@ -55,6 +56,7 @@ static void emit_recurrence(cx_graph_emit *e)
   if (lstm) l.v[CX_OPS_VAR_C] = e->in[3];
   if (a->cell == CX_OPS_CELL_GRU) l.v[CX_OPS_VAR_BIAS] = e->in[3];
   if (a->projected) l.v[CX_OPS_VAR_PROJECT] = e->in[4];
+  if (a->masked) l.v[CX_OPS_VAR_LENGTHS] = e->in[e->node->n_in - 1];
   uint32_t last = e->node->n_out - 1;
   bool saves = last > (lstm ? 1u : 0u);
   l.v[CX_OPS_VAR_OUT] = room(e, 0);
@@ -69,8 +71,9 @@ static void describe(const void *attrs, cx_text *out)
 {
   static const char *const names[] = { "tanh", "relu", "lstm", "gru" };
   const cx_ops_recurrent_attrs *a = attrs;
-  cx_text_format(out, "%s%s%s", names[a->cell], a->reverse ? ", reverse" : "",
-                 a->projected ? ", projected" : "");
+  cx_text_format(out, "%s%s%s%s", names[a->cell], a->reverse ? ", reverse" : "",
+                 a->projected ? ", projected" : "",
+                 a->masked ? ", lengths" : "");
 }
 
 // ---- its gradient -----------------------------------------------------------
@@ -135,7 +138,7 @@ static void grad_recurrence(cx_lazy_tape *t)
   bool lstm = a->cell == CX_OPS_CELL_LSTM, gru = a->cell == CX_OPS_CELL_GRU;
   calx_tensor *y = cx_lazy_tape_out(t, 0);
   calx_tensor *saved = cx_lazy_tape_out(t, t->node->n_out - 1);
-  calx_tensor *dy = t->out_grads[0], *in[6], *g[4];
+  calx_tensor *dy = t->out_grads[0], *in[7], *g[4];
   uint32_t n = 0;
   in[n++] = dy != NULL ? dy : cx_ops_zeros_like(y);
   in[n++] = saved;
@@ -149,6 +152,7 @@ static void grad_recurrence(cx_lazy_tape *t)
     if (a->projected) in[n++] = cx_lazy_tape_in(t, 4);
   }
   if (gru) in[n++] = shifted(y, cx_lazy_tape_in(t, 1), a->reverse != 0);
+  if (a->masked) in[n++] = cx_lazy_tape_in(t, t->node->n_in - 1);
   cx_lazy_call call = { .op = &cx_ops_recurrence_backward,
                         .in = in,
                         .n_in = n,
@@ -201,6 +205,7 @@ static void emit_backward(cx_graph_emit *e)
   if (lstm || extra) l.v[CX_OPS_VAR_BEFORE] = e->in[3];
   if (lstm) l.v[CX_OPS_VAR_C] = e->in[4];
   if (a->projected) l.v[CX_OPS_VAR_PROJECT] = e->in[5];
+  if (a->masked) l.v[CX_OPS_VAR_LENGTHS] = e->in[e->node->n_in - 1];
   l.v[CX_OPS_VAR_OUT] = room(e, 0);
   l.v[CX_OPS_VAR_H] = room(e, 1);
   if (extra) l.v[CX_OPS_VAR_EXTRA] = room(e, last);
@@ -229,12 +234,13 @@ CX_OPS_DEFINE(recurrence_backward, .attr_size = sizeof(cx_ops_recurrent_attrs),
 
 calx_tensor *cx_ops_recur(const cx_ops_recurrent_call *r, calx_tensor **out_c)
 {
-  calx_tensor *in[5] = { r->gates, r->h0, r->weight_hh }, *out[3];
+  calx_tensor *in[6] = { r->gates, r->h0, r->weight_hh }, *out[3];
   uint32_t n = 3, n_out = 1;
   bool lstm = r->cell == CX_OPS_CELL_LSTM;
   cx_ops_recurrent_attrs a = { .cell = r->cell,
                                .reverse = r->reverse,
-                               .projected = r->weight_hr != NULL };
+                               .projected = r->weight_hr != NULL,
+                               .masked = r->lengths != NULL };
   if (lstm) in[n++] = r->c0;
   if (lstm) n_out++;
   if (r->cell == CX_OPS_CELL_GRU) in[n++] = r->bias_hh;
@@ -243,6 +249,10 @@ calx_tensor *cx_ops_recur(const cx_ops_recurrent_call *r, calx_tensor **out_c)
     if (cx_lazy_tensor_requires_grad(in[i])) a.save = cx_lazy_grad_mode();
   }
   if (a.save && cx_ops_cell_saved(a.cell) != 0) n_out++;
+  if (a.masked) {
+    calx_dtype index = cx_ops_index_dtype(calx_tensor_dim(r->gates, 0));
+    in[n++] = calx_to_dtype(r->lengths, index);
+  }
   cx_lazy_call call = {
     .op = &cx_ops_recurrence, .in = in, .n_in = n, .n_out = n_out, .attrs = &a
   };

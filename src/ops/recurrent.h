@@ -19,6 +19,7 @@ typedef struct cx_ops_recurrent_attrs {
   uint32_t reverse;    // from the last step to the first
   uint32_t save;       // the forward loop keeps what the backward loop needs
   uint32_t projected;  // an LSTM's output is projected
+  uint32_t masked;     // rows have lengths: see cx_ops_recurrent_call
 } cx_ops_recurrent_attrs;
 
 // Columns of the gates for each hidden unit, and of what the loop saves; 0: the
@@ -41,10 +42,16 @@ typedef struct cx_ops_recurrent_call {
   calx_tensor *weight_hh;  // (G, P)
   calx_tensor *bias_hh;    // (G), of a GRU only
   calx_tensor *weight_hr;  // (P, H), or NULL
+  // (N), whole numbers, or NULL: a row's steps from its length on change none
+  // of its states; the outputs there are the state as it is.
+  calx_tensor *lengths;
 } cx_ops_recurrent_call;
 
 // The outputs (T, N, P). *out_c: an LSTM's last cell state (N, H).
 calx_tensor *cx_ops_recur(const cx_ops_recurrent_call *r, calx_tensor **out_c);
+
+// (T, N, 1): whether a step is before the row's length.
+calx_tensor *cx_ops_before_lengths(calx_tensor *lengths, int64_t steps);
 
 // ---- emission ---------------------------------------------------------------
 
@@ -61,6 +68,7 @@ enum {
   CX_OPS_VAR_WEIGHT,   // (G, P)
   CX_OPS_VAR_BIAS,     // (G)
   CX_OPS_VAR_PROJECT,  // (P, H)
+  CX_OPS_VAR_LENGTHS,  // (N), of the index type
   CX_OPS_VARS
 };
 

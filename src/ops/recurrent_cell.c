@@ -84,6 +84,25 @@ static void keep(cx_ops_loop *l, cx_hlo_value *const *parts, size_t n)
   cx_ops_loop_write(l, CX_OPS_VAR_SAVED, cx_hlo_concatenate(l->b, parts, n, 1));
 }
 
+// `now` (N, …) of rows that are at a step before their length, else `before`.
+static cx_hlo_value *chosen(cx_ops_loop *l, cx_hlo_value *now,
+                            cx_hlo_value *before)
+{
+  static const int64_t row = 0;
+  cx_hlo_value *lengths = l->v[CX_OPS_VAR_LENGTHS];
+  if (lengths == NULL) return now;
+  cx_hlo_value *at = cx_hlo_broadcast_in_dim(l->b, l->at, &l->batch, 1, NULL);
+  at = cx_hlo_compare(l->b, CX_HLO_LT, at, lengths);
+  at = cx_hlo_broadcast_in_dim(l->b, at, cx_hlo_value_type(now)->dims, 2, &row);
+  return cx_hlo_select(l->b, at, now, before);
+}
+
+static cx_hlo_value *chosen_or_zero(cx_ops_loop *l, cx_hlo_value *now)
+{
+  if (l->v[CX_OPS_VAR_LENGTHS] == NULL) return now;
+  return chosen(l, now, like(l, now, 0));
+}
+
 // ---- forward ----------------------------------------------------------------
 
 // c' = f c + i g, h' = o tanh(c'), projected where it is to be.
@@ -94,8 +113,9 @@ static cx_hlo_value *lstm(cx_ops_loop *l, cx_hlo_value *gates)
     p[k] = k != 2 ? gate(l, gates, k)
                   : unary(l, CX_HLO_OP_TANH, columns(l, gates, k));
   }
-  cx_hlo_value *c = cast(l, l->v[CX_OPS_VAR_C], l->wide);
-  c = add(l, mul(l, p[1], c), mul(l, p[0], p[2]));
+  cx_hlo_value *before = cast(l, l->v[CX_OPS_VAR_C], l->wide);
+  cx_hlo_value *c = add(l, mul(l, p[1], before), mul(l, p[0], p[2]));
+  c = chosen(l, c, before);
   l->v[CX_OPS_VAR_C] = cast(l, c, l->elem);
   p[4] = c;
   keep(l, p, 5);
@@ -135,6 +155,7 @@ void cx_ops_step_forward(cx_ops_loop *l)
       h = add(l, x, h);
       h = binary(l, CX_HLO_OP_MAXIMUM, h, like(l, h, 0));
   }
+  h = chosen(l, h, cast(l, l->v[CX_OPS_VAR_H], l->wide));
   l->v[CX_OPS_VAR_H] = cast(l, h, l->elem);
   cx_ops_loop_write(l, CX_OPS_VAR_OUT, h);
 }
@@ -148,7 +169,7 @@ static cx_hlo_value *lstm_backward(cx_ops_loop *l, cx_hlo_value *dh)
   for (int k = 0; k < 5; k++) p[k] = columns(l, all, k);
   cx_hlo_value *before = cx_ops_loop_read(l, CX_OPS_VAR_BEFORE);
   if (l->attrs->projected) {
-    cx_ops_loop_write(l, CX_OPS_VAR_EXTRA, dh);
+    cx_ops_loop_write(l, CX_OPS_VAR_EXTRA, chosen_or_zero(l, dh));
     dh = times(l, dh, CX_OPS_VAR_PROJECT, 0);
   }
   cx_hlo_value *tanh_c = unary(l, CX_HLO_OP_TANH, p[4]);
@@ -158,7 +179,8 @@ static cx_hlo_value *lstm_backward(cx_ops_loop *l, cx_hlo_value *dh)
   d[1] = before_logistic(l, mul(l, dc, before), p[1]);
   d[2] = before_tanh(l, mul(l, dc, p[0]), p[2]);
   d[3] = before_logistic(l, mul(l, dh, tanh_c), p[3]);
-  l->v[CX_OPS_VAR_C] = cast(l, mul(l, dc, p[1]), l->elem);
+  dc = cast(l, mul(l, dc, p[1]), l->elem);
+  l->v[CX_OPS_VAR_C] = chosen(l, dc, l->v[CX_OPS_VAR_C]);
   return cx_hlo_concatenate(l->b, d, 4, 1);
 }
 
@@ -176,7 +198,7 @@ static cx_hlo_value *gru_backward(cx_ops_loop *l, cx_hlo_value **dh,
   d[0] = before_logistic(l, mul(l, d[2], p[3]), p[0]);
   cx_hlo_value *gates = cx_hlo_concatenate(l->b, d, 3, 1);
   d[2] = mul(l, d[2], p[0]);
-  cx_ops_loop_write(l, CX_OPS_VAR_EXTRA, d[2]);
+  cx_ops_loop_write(l, CX_OPS_VAR_EXTRA, chosen_or_zero(l, d[2]));
   *side = cx_hlo_concatenate(l->b, d, 3, 1);
   *dh = mul(l, *dh, p[1]);
   return gates;
@@ -204,8 +226,10 @@ void cx_ops_step_backward(cx_ops_loop *l)
       break;
     default: side = gates = plain_backward(l, dh);
   }
-  cx_ops_loop_write(l, CX_OPS_VAR_OUT, gates);
-  dh = times(l, side, CX_OPS_VAR_WEIGHT, 0);
-  if (past != NULL) dh = add(l, dh, past);
-  l->v[CX_OPS_VAR_H] = cast(l, dh, l->elem);
+  cx_ops_loop_write(l, CX_OPS_VAR_OUT, chosen_or_zero(l, gates));
+  cx_hlo_value *before = times(l, side, CX_OPS_VAR_WEIGHT, 0);
+  if (past != NULL) before = add(l, before, past);
+  // What reaches a row after its end is the gradient of its last state.
+  before = chosen(l, before, dh);
+  l->v[CX_OPS_VAR_H] = cast(l, before, l->elem);
 }

@@ -3,7 +3,7 @@
 // Python that has torch.
 #include <unistd.h>
 
-#include "calx/rnn.h"
+#include "calx/rnn_utils.h"
 #include "torch_cases.h"
 
 static bool is(const torch_case *c, const char *kind)
@@ -49,6 +49,19 @@ static calx_module *make(const torch_case *c)
   return calx_nn_lstm_with(NULL, NULL, in, hidden, &o);
 }
 
+static calx_tensor *forward_packed(const torch_case *c, calx_tensor *x,
+                                   const calx_value *lengths,
+                                   const calx_rnn_forward_options *o)
+{
+  bool first = case_int(c, "batch_first") != 0;
+  calx_packed_sequence p = calx_pack_padded_sequence(
+      x, calx_value_as_tensor(lengths), .batch_first = first,
+      .no_enforce_sorted =
+          !calx_value_as_bool(calx_value_get(c->all, "ordered")));
+  p = calx_rnn_forward_packed_with(c->layer, p, o);
+  return calx_pad_packed_sequence(p, .batch_first = first);
+}
+
 static void run(torch_case *c)
 {
   static const char *const names[3] = { "x", "hx", "cx" };
@@ -58,8 +71,14 @@ static void run(torch_case *c)
   calx_tensor *in[3], *hn = NULL, *cn = NULL;
   for (int i = 0; i < 3; i++) in[i] = case_in(c, names[i]);
   bool lstm = is(c, "LSTM") || is(c, "LSTMCell");
-  calx_tensor *y = calx_rnn_forward(c->layer, in[0], .hx = in[1], .cx = in[2],
-                                    .out_hn = &hn, .out_cn = lstm ? &cn : NULL);
+  const calx_value *lengths = calx_value_get(c->all, "lengths");
+  calx_rnn_forward_options o = { .size = sizeof o,
+                                 .hx = in[1],
+                                 .cx = in[2],
+                                 .out_hn = &hn,
+                                 .out_cn = lstm ? &cn : NULL };
+  calx_tensor *y = lengths != NULL ? forward_packed(c, in[0], lengths, &o)
+                                   : calx_rnn_forward_with(c->layer, in[0], &o);
   calx_tensor *loss = case_term(c, "y", y);
   if (case_get(c, "out", "hn") != NULL) {
     loss = calx_add(loss, case_term(c, "hn", hn));
@@ -73,8 +92,10 @@ static void run(torch_case *c)
   case_check_grads(c, in, names, 3);
   // Without a gradient the loop saves nothing, and the result is the same.
   calx_no_grad_begin();
-  calx_tensor *again =
-      calx_rnn_forward(c->layer, calx_detach(in[0]), .hx = in[1], .cx = in[2]);
+  calx_tensor *ends = calx_value_as_tensor(lengths);
+  if (ends != NULL) ends = calx_to(ends, NULL);
+  calx_tensor *again = calx_rnn_forward(
+      c->layer, calx_detach(in[0]), .hx = in[1], .cx = in[2], .lengths = ends);
   calx_no_grad_end();
   case_check(c, "out", "y", again);
   calx_module_free(c->layer);

@@ -7,6 +7,7 @@ with states, outputs, factors of the outputs whose sum is the loss, and gradient
 import sys
 
 import torch
+from torch.nn.utils import rnn
 
 torch.manual_seed(7)
 T, N, F, H = 5, 3, 4, 6
@@ -22,8 +23,27 @@ def gradients(named):
             for name, t in named.items()}
 
 
+def packed(layer, x, hx, lengths, first, ordered):
+    """The layer on the rows of these lengths, padded again."""
+    p = rnn.pack_padded_sequence(x, lengths, first, enforce_sorted=ordered)
+    y, states = layer(p, hx)
+    y, _ = rnn.pad_packed_sequence(y, first, total_length=x.shape[1 if first else 0])
+    return y, states
+
+
+def spoil(x, lengths, first):
+    """x with NaN past the rows' lengths, which no result may show."""
+    x = x.detach().clone()
+    for i, n in enumerate(lengths):
+        if first:
+            x[i, n:] = float("nan")
+        else:
+            x[n:, i] = float("nan")
+    return x
+
+
 def case(kind, states=True, batched=True, steps=T, batch=N, dtype=torch.float64,
-         **options):
+         lengths=None, ordered=True, **options):
     layer = getattr(torch.nn, kind)(F, H, dtype=dtype, **options)
     layers = options.get("num_layers", 1) * (2 if options.get("bidirectional") else 1)
     if kind.endswith("Cell"):
@@ -47,7 +67,8 @@ def case(kind, states=True, batched=True, steps=T, batch=N, dtype=torch.float64,
     hx = None
     if states:
         hx = (given["hx"], given["cx"]) if "cx" in given else given["hx"]
-    result = layer(x, hx)
+    first = bool(options.get("batch_first"))
+    result = packed(layer, x, hx, lengths, first, ordered) if lengths else layer(x, hx)
     if kind == "LSTMCell":
         outs = {"y": result[0], "cn": result[1]}
     elif kind.endswith("Cell"):
@@ -60,7 +81,10 @@ def case(kind, states=True, batched=True, steps=T, batch=N, dtype=torch.float64,
     sum((outs[name] * factors[name]).sum() for name in outs).backward()
     grads = gradients(given)
     grads.update(gradients(dict(layer.named_parameters())))
-    return {"kind": kind, "input": F, "hidden": H, "options": options,
+    if lengths:
+        given["x"] = spoil(x, lengths, first)
+    more = {"lengths": torch.tensor(lengths), "ordered": ordered} if lengths else {}
+    return more | {"kind": kind, "input": F, "hidden": H, "options": options,
             "state": layer.state_dict(), "in": {k: v.detach() for k, v in given.items()},
             "out": {k: v.detach() for k, v in outs.items()}, "factors": factors,
             "grads": grads, "dtype": str(dtype), "repr": repr(layer)}
@@ -71,6 +95,15 @@ def cases():
         yield case(kind)
         yield case(kind, states=False)
         yield case(kind, bias=False)
+        for first in (False, True):
+            yield case(kind, lengths=[5, 3, 1], batch_first=first)
+            yield case(kind, lengths=[2, 5, 1], ordered=False, batch_first=first,
+                       bidirectional=True)
+        yield case(kind, lengths=[1, 4, 3], ordered=False, states=False,
+                   bidirectional=True, num_layers=3)
+        yield case(kind, lengths=[4, 4, 2], num_layers=2, bias=False)
+        yield case(kind, lengths=[3, 5, 2], ordered=False, dtype=torch.float32,
+                   bidirectional=True)
         yield case(kind, batched=False)
         yield case(kind, batched=False, states=False, batch_first=True)
         yield case(kind, batch_first=True)
@@ -84,7 +117,11 @@ def cases():
         yield case(kind, dtype=torch.bfloat16)
     yield case("RNN", nonlinearity="relu")
     yield case("RNN", nonlinearity="relu", num_layers=2, bidirectional=True)
+    yield case("RNN", nonlinearity="relu", lengths=[2, 5, 4], ordered=False,
+               bidirectional=True)
     yield case("LSTM", proj_size=2)
+    yield case("LSTM", proj_size=3, num_layers=2, bidirectional=True, batch_first=True,
+               lengths=[1, 3, 5], ordered=False)
     yield case("LSTM", proj_size=3, num_layers=2, bidirectional=True, bias=False)
     yield case("LSTM", proj_size=5, batched=False, num_layers=2)
     yield case("LSTM", steps=70, num_layers=2, bidirectional=True)
