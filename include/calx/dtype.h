@@ -29,10 +29,12 @@ typedef enum calx_dtype {
   CALX_BF16,
   CALX_F16,
   CALX_F32,
-  CALX_F64
+  CALX_F64,
+  CALX_C64, /* complex: C's float complex, real part first */
+  CALX_C128 /* C's double complex */
 } calx_dtype;
 
-/** "f32", "bf16", "i64", "bool"; "?" for a number that is none. @threads
+/** "f32", "bf16", "i64", "bool", "c64"; "?" for a number that is none. @threads
  * thread-safe */
 CALX_API const char *calx_dtype_name(calx_dtype dtype);
 

@@ -145,7 +145,8 @@ CALX_API calx_tensor *calx_pdist_with(calx_tensor *x,
  *  @shape (…, k) x (…, k), the dimensions left of x, then of y
  *  @source torch.inner */
 CALX_API calx_tensor *calx_inner(calx_tensor *x, calx_tensor *y);
-/** calx_dot. @shape (n) x (n) -> () @source torch.vdot */
+/** calx_dot with the conjugate of x. @shape (n) x (n) -> ()
+ *  @source torch.vdot */
 CALX_API calx_tensor *calx_vdot(calx_tensor *x, calx_tensor *y);
 /** beta input + alpha (the sum over the batch of x y). @shape x (b, n, k),
  *  y (b, k, m); input broadcasts to (n, m) @source torch.addbmm */

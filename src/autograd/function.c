@@ -143,7 +143,7 @@ static calx_tensor *fit(const calx_function_context *c, uint32_t i,
     int64_t from = want->dims[d], to = got->dims[got->rank - want->rank + d];
     broadcasts = from == to || from == 1;
   }
-  if (!broadcasts || !cx_dtype_is_float(got->dtype)) {
+  if (!broadcasts || !cx_dtype_is_inexact(got->dtype)) {
     return cx_lazy_tensor_poison(cx_invalid(
         "Function %s returned an invalid gradient at index %u: got %s, but "
         "expected a shape compatible with %s",

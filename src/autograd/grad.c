@@ -24,9 +24,9 @@ static calx_status *check_leaf(const calx_tensor *t)
   }
   CALX_TRY(cx_lazy_tensor_usable(t, "requires_grad", 0));
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
-  if (!cx_dtype_is_float(s->dtype)) {
+  if (!cx_dtype_is_inexact(s->dtype)) {
     return cx_invalid(
-        "requires_grad: only floating types have gradients, the tensor is %s",
+        "requires_grad: only floating and complex types have gradients, the tensor is %s",
         cx_graph_shape_str(s));
   }
   if (!cx_lazy_tensor_is_leaf(t)) {

@@ -171,7 +171,14 @@ static calx_status *check_inside(const check *c)
     values x = { 0 };
     calx_status *status = read(c->inputs[i], &x);
     for (size_t k = 0; status == NULL && k < c->n_outputs; k++) {
-      if (!cx_dtype_is_float(cx_lazy_tensor_shape(outs[k])->dtype)) continue;
+      const calx_dtype dtype = cx_lazy_tensor_shape(outs[k])->dtype;
+      if (cx_dtype_is_complex(dtype)) {
+        status = cx_invalid(
+            "%s: output %zu is complex, real ones are wanted: return its "
+            "calx_real and calx_imag",
+            c->call, k);
+      }
+      if (!cx_dtype_is_float(dtype)) continue;
       status = check_pair(c, i, k, outs[k], &x);
     }
     cx_free(x.at);
@@ -211,6 +218,12 @@ static calx_status *prepare(check *c, const calx_gradcheck_options *o)
   for (size_t i = 0; i < c->n_inputs; i++) {
     if (c->inputs[i] == NULL) {
       return cx_invalid("%s: input %zu is NULL", c->call, i);
+    }
+    if (cx_dtype_is_complex(calx_tensor_dtype(c->inputs[i]))) {
+      return cx_invalid(
+          "%s: input %zu is complex, real ones are wanted: make the complex "
+          "tensor of two real ones inside the function, with calx_complex",
+          c->call, i);
     }
   }
   c->eps = cx_is_default(o->eps) ? 1e-6 : o->eps;

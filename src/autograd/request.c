@@ -27,6 +27,12 @@ static calx_status *check_gradient(const char *call, calx_tensor *output,
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(output);
   if (gradient == NULL) {
+    if (cx_dtype_is_complex(s->dtype)) {
+      return cx_invalid(
+          "%s: grad can be implicitly created only for real outputs, got %s: "
+          "make it real with calx_abs() or calx_real(), or give .gradient",
+          call, cx_graph_shape_str(s));
+    }
     if (cx_graph_shape_numel(s) == 1) return NULL;
     return cx_invalid(
         "%s: the output is %s, one element is wanted: reduce it with "
@@ -53,10 +59,10 @@ static calx_status *check_output(const char *call, calx_tensor *output,
   }
   CALX_TRY(cx_lazy_tensor_usable(output, call, 0));
   const cx_graph_shape *s = cx_lazy_tensor_shape(output);
-  if (!cx_dtype_is_float(s->dtype)) {
+  if (!cx_dtype_is_inexact(s->dtype)) {
     return cx_invalid(
-        "%s: the output is %s, only floating types have gradients", call,
-        cx_graph_shape_str(s));
+        "%s: the output is %s, only floating and complex types have gradients",
+        call, cx_graph_shape_str(s));
   }
   CALX_TRY(check_gradient(call, output, gradient));
   bool leaf =

@@ -15,11 +15,12 @@ static const struct {
   [CALX_U32] = { "u32", 4 },         [CALX_U64] = { "u64", 8 },
   [CALX_BF16] = { "bf16", 2 },       [CALX_F16] = { "f16", 2 },
   [CALX_F32] = { "f32", 4 },         [CALX_F64] = { "f64", 8 },
+  [CALX_C64] = { "c64", 8 },         [CALX_C128] = { "c128", 16 },
 };
 
 bool cx_dtype_valid(calx_dtype d)
 {
-  return d >= CALX_BOOL && d <= CALX_F64;
+  return d >= CALX_BOOL && d <= CALX_C128;
 }
 
 const char *calx_dtype_name(calx_dtype d)
@@ -29,7 +30,7 @@ const char *calx_dtype_name(calx_dtype d)
 
 calx_dtype cx_dtype_of_name(const char *name)
 {
-  calx_dtype d = CALX_F64;
+  calx_dtype d = CALX_C128;
   while (d != CALX_DTYPE_DEFAULT && strcmp(facts[d].name, name) != 0) d--;
   return d;
 }
@@ -43,6 +44,14 @@ bool cx_dtype_is_float(calx_dtype d)
 {
   return d >= CALX_BF16 && d <= CALX_F64;
 }
+bool cx_dtype_is_complex(calx_dtype d)
+{
+  return d == CALX_C64 || d == CALX_C128;
+}
+bool cx_dtype_is_inexact(calx_dtype d)
+{
+  return cx_dtype_is_float(d) || cx_dtype_is_complex(d);
+}
 bool cx_dtype_is_int(calx_dtype d)
 {
   return d >= CALX_I8 && d <= CALX_U64;
@@ -52,12 +61,25 @@ bool cx_dtype_is_unsigned(calx_dtype d)
   return d >= CALX_U8 && d <= CALX_U64;
 }
 
-// PyTorch's table (torch.promote_types): bool < integers < floats; an unsigned
-// type with a signed one no wider gives the next wider signed one; bf16 with
-// f16 gives f32.
+calx_dtype cx_dtype_part(calx_dtype d)
+{
+  return d == CALX_C64 ? CALX_F32 : d == CALX_C128 ? CALX_F64 : d;
+}
+
+calx_dtype cx_dtype_complex_of(calx_dtype d)
+{
+  return d == CALX_F64 || d == CALX_C128 ? CALX_C128 : CALX_C64;
+}
+
+// PyTorch's table (torch.promote_types): bool < integers < floats < complex; an
+// unsigned type with a signed one no wider gives the next wider signed one;
+// bf16 with f16 gives f32, and f64 with c64 gives c128.
 calx_dtype cx_dtype_promote(calx_dtype a, calx_dtype b)
 {
   if (a == b) return a;
+  if (cx_dtype_is_complex(a) || cx_dtype_is_complex(b)) {
+    return cx_dtype_complex_of(cx_dtype_part(a) == CALX_F64 ? a : b);
+  }
   bool fa = cx_dtype_is_float(a), fb = cx_dtype_is_float(b);
   if (fa != fb) return fa ? a : b;
   if (fa) {
@@ -151,7 +173,7 @@ double cx_load_double(calx_dtype d, const void *p)
   uint16_t h;
   float f;
   double v;
-  switch (d) {
+  switch (cx_dtype_part(d)) {
     case CALX_BF16: memcpy(&h, p, 2); return (double)from_brain(h);
     case CALX_F16: memcpy(&h, p, 2); return (double)from_half(h);
     case CALX_F32: memcpy(&f, p, 4); return (double)f;
@@ -169,7 +191,7 @@ int64_t cx_load_int(calx_dtype d, const void *p)
 {
   int64_t v = 0;
   size_t size = calx_dtype_size(d);
-  if (cx_dtype_is_float(d)) return saturate(CALX_I64, cx_load_double(d, p));
+  if (cx_dtype_is_inexact(d)) return saturate(CALX_I64, cx_load_double(d, p));
   memcpy(&v, p, size);  // little-endian: the low bytes
   if (cx_dtype_is_unsigned(d) || d == CALX_BOOL || size == 8) return v;
   int shift = 64 - 8 * (int)size;
@@ -180,7 +202,8 @@ void cx_store_double(calx_dtype d, void *p, double v)
 {
   uint16_t h;
   float f;
-  switch (d) {
+  if (cx_dtype_is_complex(d)) memset(p, 0, calx_dtype_size(d));
+  switch (cx_dtype_part(d)) {
     case CALX_BF16:
       h = to_brain(v);
       memcpy(p, &h, 2);
@@ -201,7 +224,7 @@ void cx_store_double(calx_dtype d, void *p, double v)
 
 void cx_store_int(calx_dtype d, void *p, int64_t v)
 {
-  if (cx_dtype_is_float(d)) {
+  if (cx_dtype_is_inexact(d)) {
     cx_store_double(d, p, (double)v);
   } else if (d == CALX_BOOL) {
     *(unsigned char *)p = v != 0;

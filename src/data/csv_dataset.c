@@ -23,6 +23,11 @@ typedef struct csv_rows {
   cx_data_csv_missing missing;
 } csv_rows;
 
+static bool is_real(calx_dtype dtype)
+{
+  return cx_dtype_valid(dtype) && !cx_dtype_is_complex(dtype);
+}
+
 static void free_rows(void *user)
 {
   csv_rows *r = user;
@@ -54,10 +59,10 @@ static calx_status *take_options(const calx_csv_options *given,
   }
   if (out->dtype == CALX_DTYPE_DEFAULT) out->dtype = CALX_F32;
   if (out->target_dtype == CALX_DTYPE_DEFAULT) out->target_dtype = out->dtype;
-  if (!cx_dtype_valid(out->dtype) || !cx_dtype_valid(out->target_dtype)) {
+  if (!is_real(out->dtype) || !is_real(out->target_dtype)) {
     return cx_invalid(
-        "csv dataset: there is no such dtype as %d",
-        (int)(cx_dtype_valid(out->dtype) ? out->target_dtype : out->dtype));
+        "csv dataset: there is no such real dtype as %d",
+        (int)(is_real(out->dtype) ? out->target_dtype : out->dtype));
   }
   if ((out->columns == NULL) != (out->n_columns == 0)) {
     return cx_invalid("csv dataset: columns is %s, n_columns is %zu",

@@ -91,8 +91,8 @@ static calx_status *take_options(const calx_fake_options *given,
                       (long long)out->num_classes);
   }
   if (out->dtype == CALX_DTYPE_DEFAULT) out->dtype = CALX_F32;
-  if (!cx_dtype_valid(out->dtype)) {
-    return cx_invalid("fake dataset: there is no such dtype as %d",
+  if (!cx_dtype_valid(out->dtype) || cx_dtype_is_complex(out->dtype)) {
+    return cx_invalid("fake dataset: there is no such real dtype as %d",
                       (int)out->dtype);
   }
   uint64_t most = most_of(out->dtype);

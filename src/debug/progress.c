@@ -245,6 +245,13 @@ double calx_progress_value(calx_progress *p, const char *name,
                    name, (long long)calx_tensor_numel(tensor)));
     return v->known;
   }
+  if (cx_dtype_is_complex(calx_tensor_dtype(tensor))) {
+    cx_lazy_scope_pin(
+        cx_invalid("progress_value: '%s' is complex: give its calx_real, "
+                   "calx_imag or calx_abs",
+                   name));
+    return v->known;
+  }
   read_ready(v);
   calx_tensor **free_slot = &v->waiting[v->waiting[0] != NULL ? 1 : 0];
   calx_release(*free_slot);

@@ -83,6 +83,8 @@ typedef struct cx_graph_op {
   // Sets the gradients of the inputs; NULL: not differentiable.
   void (*grad)(cx_lazy_tape *tape);
   void (*emit)(cx_graph_emit *e);
+  // Whether it takes and makes complex numbers; others refuse them.
+  bool takes_complex;
   // Attributes for people: "stride=2, padding=1". NULL: none.
   void (*describe)(const void *attrs, cx_text *out);
 } cx_graph_op;

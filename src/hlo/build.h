@@ -109,6 +109,18 @@ cx_hlo_value *cx_hlo_pad(cx_hlo_builder *b, cx_hlo_value *x,
 cx_hlo_value *cx_hlo_reverse(cx_hlo_builder *b, cx_hlo_value *x,
                              const int64_t *dims, size_t n_dims);
 
+// ---- transforms ----
+typedef enum cx_hlo_fft_kind {
+  CX_HLO_FFT,
+  CX_HLO_IFFT,
+  CX_HLO_RFFT,
+  CX_HLO_IRFFT
+} cx_hlo_fft_kind;
+// Over the last n dimensions, 1 to 3, which have these lengths where they are
+// not half ones.
+cx_hlo_value *cx_hlo_fft(cx_hlo_builder *b, cx_hlo_fft_kind kind,
+                         cx_hlo_value *x, const int64_t *lengths, size_t n);
+
 // ---- contractions ----
 typedef struct cx_hlo_dot_dims {
   const int64_t *lhs_batch, *rhs_batch;  // n_batch each

@@ -139,6 +139,17 @@ cx_hlo_value *cx_hlo_compare(cx_hlo_builder *b, cx_hlo_direction d,
   return cx_hlo_build_end(b, op);
 }
 
+cx_hlo_value *cx_hlo_fft(cx_hlo_builder *b, cx_hlo_fft_kind kind,
+                         cx_hlo_value *x, const int64_t *lengths, size_t n)
+{
+  cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_FFT, &x, 1, 1, 0);
+  if (op == NULL) return NULL;
+  cx_hlo_build_attr(b, op, CX_HLO_A_FFT_TYPE,
+                    cx_hlo_attr_choice(b->module, CX_HLO_FFT_TYPE, kind));
+  cx_hlo_build_ints(b, op, CX_HLO_A_FFT_LENGTH, lengths, n);
+  return cx_hlo_build_end(b, op);
+}
+
 cx_hlo_value *cx_hlo_select(cx_hlo_builder *b, cx_hlo_value *pred,
                             cx_hlo_value *on_true, cx_hlo_value *on_false)
 {

@@ -52,8 +52,8 @@ static const elem_row rows[CX_HLO_ELEM_COUNT] = {
   [CX_HLO_F4E2M1FN] = { "f4E2M1FN", KIND_FLOAT, 1, 4, CALX_DTYPE_DEFAULT },
   [CX_HLO_F6E2M3FN] = { "f6E2M3FN", KIND_FLOAT, 1, 6, CALX_DTYPE_DEFAULT },
   [CX_HLO_F6E3M2FN] = { "f6E3M2FN", KIND_FLOAT, 1, 6, CALX_DTYPE_DEFAULT },
-  [CX_HLO_C64] = { "complex<f32>", KIND_COMPLEX, 8, 64, CALX_DTYPE_DEFAULT },
-  [CX_HLO_C128] = { "complex<f64>", KIND_COMPLEX, 16, 128, CALX_DTYPE_DEFAULT },
+  [CX_HLO_C64] = { "complex<f32>", KIND_COMPLEX, 8, 64, CALX_C64 },
+  [CX_HLO_C128] = { "complex<f64>", KIND_COMPLEX, 16, 128, CALX_C128 },
   [CX_HLO_INDEX] = { "index", KIND_NONE, 8, 64, CALX_DTYPE_DEFAULT },
   [CX_HLO_TF32] = { "tf32", KIND_NONE, 4, 19, CALX_DTYPE_DEFAULT },
   [CX_HLO_TOKEN] = { "token", KIND_NONE, 0, 0, CALX_DTYPE_DEFAULT },
@@ -83,8 +83,7 @@ calx_dtype cx_hlo_elem_dtype(cx_hlo_elem e)
 
 bool cx_hlo_elem_is_plain(cx_hlo_elem e)
 {
-  return cx_hlo_elem_is_complex(e) ||
-         cx_hlo_elem_dtype(e) != CALX_DTYPE_DEFAULT;
+  return cx_hlo_elem_dtype(e) != CALX_DTYPE_DEFAULT;
 }
 
 bool cx_hlo_elem_is_float(cx_hlo_elem e)

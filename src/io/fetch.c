@@ -42,6 +42,11 @@ void cx_io_convert(calx_dtype from, const void *in, calx_dtype to, void *out,
 {
   const unsigned char *p = in;
   unsigned char *q = out;
+  if (cx_dtype_is_complex(from) && cx_dtype_is_complex(to)) {
+    from = cx_dtype_part(from);
+    to = cx_dtype_part(to);
+    n *= 2;
+  }
   size_t read = calx_dtype_size(from), written = calx_dtype_size(to);
   bool exact = !cx_dtype_is_float(from) && !cx_dtype_is_float(to);
   for (size_t i = 0; i < n; i++, p += read, q += written) {

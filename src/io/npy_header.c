@@ -17,10 +17,11 @@ static const struct {
   calx_dtype dtype;
   const char *code;
 } types[] = {
-  { CALX_BOOL, "b1" }, { CALX_I8, "i1" },  { CALX_I16, "i2" },
-  { CALX_I32, "i4" },  { CALX_I64, "i8" }, { CALX_U8, "u1" },
-  { CALX_U16, "u2" },  { CALX_U32, "u4" }, { CALX_U64, "u8" },
-  { CALX_F16, "f2" },  { CALX_F32, "f4" }, { CALX_F64, "f8" },
+  { CALX_BOOL, "b1" }, { CALX_I8, "i1" },    { CALX_I16, "i2" },
+  { CALX_I32, "i4" },  { CALX_I64, "i8" },   { CALX_U8, "u1" },
+  { CALX_U16, "u2" },  { CALX_U32, "u4" },   { CALX_U64, "u8" },
+  { CALX_F16, "f2" },  { CALX_F32, "f4" },   { CALX_F64, "f8" },
+  { CALX_C64, "c8" },  { CALX_C128, "c16" },
 };
 enum { TYPES = sizeof types / sizeof *types };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/status.h"
 #include "io/npy.h"
 #include "io/pt_archive.h"
@@ -25,7 +26,11 @@ static void put_element(const cx_io_npy_header *h, const uint8_t *from,
   if (h->shape.dtype == CALX_BOOL) {
     *to = *from != 0;
   } else if (h->swapped) {
-    for (size_t i = 0; i < size; i++) to[i] = from[size - 1 - i];
+    // Each part of a complex number is turned.
+    const size_t part = calx_dtype_size(cx_dtype_part(h->shape.dtype));
+    for (size_t i = 0; i < size; i++) {
+      to[i] = from[i - i % part + part - 1 - i % part];
+    }
   } else {
     memcpy(to, from, size);
   }

@@ -132,6 +132,8 @@ static const char *storage_name(calx_dtype d)
     case CALX_F16: return "torch\nHalfStorage";
     case CALX_F32: return "torch\nFloatStorage";
     case CALX_F64: return "torch\nDoubleStorage";
+    case CALX_C64: return "torch\nComplexFloatStorage";
+    case CALX_C128: return "torch\nComplexDoubleStorage";
     default: return NULL;
   }
 }

@@ -3,6 +3,7 @@
 #include "io/plan.h"
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/status.h"
 #include "io/fetch.h"
 #include "lazy/lazy.h"
@@ -26,6 +27,12 @@ static calx_status *copy_from_host(const calx_tensor *t,
   size_t n = (size_t)calx_tensor_numel(t);
   const void *data = calx_host_data(t);
   void *converted = NULL;
+  if (cx_dtype_is_complex(from) && !cx_dtype_is_complex(to)) {
+    return cx_invalid(
+        "load_state_dict: the value is %s, the tensor %s: its imaginary part "
+        "would be lost",
+        cx_graph_shape_str(s), calx_dtype_name(to));
+  }
   if (from != to) {
     converted = cx_alloc(n * calx_dtype_size(to));
     if (converted == NULL) return cx_out_of_memory();

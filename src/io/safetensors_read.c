@@ -22,7 +22,7 @@ static const struct {
   { CALX_I32, "I32" },   { CALX_I64, "I64" }, { CALX_U8, "U8" },
   { CALX_U16, "U16" },   { CALX_U32, "U32" }, { CALX_U64, "U64" },
   { CALX_BF16, "BF16" }, { CALX_F16, "F16" }, { CALX_F32, "F32" },
-  { CALX_F64, "F64" },
+  { CALX_F64, "F64" },   { CALX_C64, "C64" },
 };
 enum { TYPES = sizeof types / sizeof *types };
 

@@ -52,6 +52,13 @@ static calx_status *check(const calx_value *dict)
           "format (.pt) takes it",
           key, calx_kind_name(calx_value_kind(v)));
     }
+    const calx_dtype dtype = calx_tensor_dtype(calx_value_as_tensor(v));
+    if (cx_io_safetensors_name(dtype) == NULL) {
+      return cx_invalid(
+          "save: safetensors has no %s; convert '%s' with calx_to_dtype, or "
+          "save its calx_view_as_real",
+          calx_dtype_name(dtype), key);
+    }
     CALX_TRY(cx_annotate(cx_io_fetchable(calx_value_as_tensor(v)),
                          "while saving '%s'", key));
   }

@@ -140,7 +140,7 @@ typedef struct cx_lazy_thread_state {
   unsigned char autocast_types[CX_LAZY_MOST_REGIONS];
   calx_dtype autocast;  // what ops cast to now; DEFAULT: they do not
   const char *module;
-  const char *composite;
+  cx_lazy_composite_state composite;
   int64_t recorded;  // ops since the last sync
   calx_scope *unsettled;
   atomic_bool rescan;  // another thread changed a tensor of a scope of this one

@@ -58,9 +58,14 @@ const char *cx_lazy_module_path_set(const char *path);  // the one before
 
 // Between these, nodes have the name of the public function that is composed of
 // them, for messages and profiles. Where they nest, the outermost name counts.
-// `begin` returns what `end` takes back.
-const char *cx_lazy_composite_begin(const char *name);
-void cx_lazy_composite_end(const char *const *before);
+// `begin` returns what `end` takes back. In one that is `real` complex operands
+// and results are errors.
+typedef struct cx_lazy_composite_state {
+  const char *name;  // NULL: none
+  bool real;
+} cx_lazy_composite_state;
+cx_lazy_composite_state cx_lazy_composite_begin(const char *name, bool real);
+void cx_lazy_composite_end(const cx_lazy_composite_state *before);
 const char *cx_lazy_composite(void);  // NULL: none
 
 // ---- scopes -----------------------------------------------------------------

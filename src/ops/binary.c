@@ -51,16 +51,21 @@ static calx_tensor *pow_grad_exponent(cx_lazy_tape *t)
 {
   calx_tensor *g = t->out_grads[0], *x = cx_lazy_tape_in(t, 0);
   calx_tensor *y = cx_lazy_tape_in(t, 1);
-  calx_tensor *flat =
-      calx_mul(calx_eq(x, cx_ops_number(0)), calx_ge(y, cx_ops_number(0)));
+  calx_tensor *flat = calx_mul(calx_eq(x, cx_ops_number(0)),
+                               calx_ge(calx_real(y), cx_ops_number(0)));
   calx_tensor *slope = calx_mul(cx_lazy_tape_out(t, 0), calx_log(x));
   return calx_where(flat, cx_ops_number(0), calx_mul(g, slope));
 }
 
-static void grad_pow(cx_lazy_tape *t)
+static void real_grad_pow(cx_lazy_tape *t)
 {
   if (cx_tape_needs(t, 0)) give(t, 0, pow_grad_base(t));
   if (cx_tape_needs(t, 1)) give(t, 1, pow_grad_exponent(t));
+}
+
+static void grad_pow(cx_lazy_tape *t)
+{
+  cx_ops_grad_holomorphic(t, real_grad_pow);
 }
 
 // The gradient goes to the chosen operand, and half of it to each where both
@@ -190,7 +195,7 @@ static calx_tensor *floating(const cx_graph_op *op, calx_tensor *x,
 {
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
-  if (!cx_dtype_is_float(cx_ops_promote(in, 2))) {
+  if (!cx_dtype_is_inexact(cx_ops_promote(in, 2))) {
     for (int i = 0; i < 2; i++) in[i] = calx_to_dtype(in[i], CALX_F32);
   }
   return cx_ops_record(op, in, 2, NULL);
@@ -216,7 +221,7 @@ static calx_tensor *bits(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
 {
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
-  if (cx_dtype_is_float(cx_ops_promote(in, 2))) {
+  if (cx_dtype_is_inexact(cx_ops_promote(in, 2))) {
     return cx_ops_no_bits(op->name, in[0]);
   }
   return cx_ops_record(op, in, 2, NULL);
@@ -229,7 +234,7 @@ static calx_tensor *shifted(const cx_graph_op *op, calx_tensor *x,
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
   calx_dtype dtype = cx_ops_promote(in, 2);
-  if (cx_dtype_is_float(dtype)) return cx_ops_no_bits(op->name, in[0]);
+  if (cx_dtype_is_inexact(dtype)) return cx_ops_no_bits(op->name, in[0]);
   return dtype == CALX_BOOL ? numeric(op, x, y)
                             : cx_ops_record(op, in, 2, NULL);
 }
@@ -261,19 +266,27 @@ static calx_tensor *stepped(const cx_graph_op *op, calx_tensor *x,
   emit(e, e->node->out[0].shape.dtype == CALX_BOOL ? CX_HLO_OP_##logic \
                                                    : CX_HLO_OP_##kind)
 
-#define CX_OPS_BINARY_WITH(op, emission, gradient)                      \
-  static void grad_##op(cx_lazy_tape *t)                                \
+#define CX_OPS_BINARY_WITH(op, emission, gradient) \
+  ROW(op, emission, gradient, false)
+#define CX_OPS_ARITHMETIC_WITH(op, emission, gradient) \
+  ROW(op, emission, gradient, true)
+#define ROW(op, emission, gradient, complex)                            \
+  static void real_grad_##op(cx_lazy_tape *t)                           \
   {                                                                     \
     calx_tensor *g = t->out_grads[0];                                   \
     (void)g;                                                            \
     gradient;                                                           \
+  }                                                                     \
+  static void grad_##op(cx_lazy_tape *t)                                \
+  {                                                                     \
+    cx_ops_grad_holomorphic(t, real_grad_##op);                         \
   }                                                                     \
   static void emit_##op(cx_graph_emit *e)                               \
   {                                                                     \
     emission;                                                           \
   }                                                                     \
   CX_OPS_DEFINE(op, .infer = cx_ops_infer_broadcast, .grad = grad_##op, \
-                .emit = emit_##op)
+                .emit = emit_##op, .takes_complex = complex)
 
 #define ENTRY(op, rule)                                  \
   calx_tensor *calx_##op(calx_tensor *x, calx_tensor *y) \
@@ -284,14 +297,20 @@ static calx_tensor *stepped(const cx_graph_op *op, calx_tensor *x,
 #define CX_OPS_BINARY(op, rule, emission, gradient) \
   CX_OPS_BINARY_WITH(op, emission, gradient)        \
   ENTRY(op, rule)
+#define CX_OPS_ARITHMETIC(op, rule, emission, gradient) \
+  CX_OPS_ARITHMETIC_WITH(op, emission, gradient)        \
+  ENTRY(op, rule)
 
-#define CX_OPS_COMPARISON(op, direction)                                \
+#define CX_OPS_COMPARISON(op, direction) COMPARE(op, direction, false)
+#define CX_OPS_EQUALITY(op, direction) COMPARE(op, direction, true)
+#define COMPARE(op, direction, complex)                                 \
   static void emit_##op(cx_graph_emit *e)                               \
   {                                                                     \
     e->out[0] = cx_hlo_compare(e->b, CX_HLO_##direction, operand(e, 0), \
                                operand(e, 1));                          \
   }                                                                     \
-  CX_OPS_DEFINE(op, .infer = infer_compare, .emit = emit_##op)          \
+  CX_OPS_DEFINE(op, .infer = infer_compare, .emit = emit_##op,          \
+                .takes_complex = complex)                               \
   ENTRY(op, promoted)
 #include "ops/binary.def"
 
@@ -311,7 +330,7 @@ static cx_hlo_value *known_power(const cx_graph_emit *e, double c)
     cx_hlo_value *two_x = cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, x, x);
     return cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, two_x, x);
   }
-  if (!cx_dtype_is_float(s->dtype)) return NULL;
+  if (!cx_dtype_is_inexact(s->dtype)) return NULL;
   if (c == 0.5) return cx_hlo_unary(b, CX_HLO_OP_SQRT, x);
   if (c == -0.5) return cx_hlo_unary(b, CX_HLO_OP_RSQRT, x);
   if (c == -1) {
@@ -349,10 +368,10 @@ static void describe_pow(const void *attrs, cx_text *out)
 
 CX_OPS_DEFINE(pow, .attr_size = sizeof(pow_attrs),
               .infer = cx_ops_infer_broadcast, .grad = grad_pow,
-              .emit = emit_pow, .describe = describe_pow)
+              .emit = emit_pow, .describe = describe_pow, .takes_complex = true)
 
 CX_OPS_DEFINE(where, .infer = infer_where, .grad = grad_where,
-              .emit = emit_where)
+              .emit = emit_where, .takes_complex = true)
 
 // ---- entries ----------------------------------------------------------------
 
@@ -400,7 +419,7 @@ calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
 
 static bool is_whole(const calx_tensor *t)
 {
-  return !cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype);
+  return !cx_dtype_is_inexact(cx_lazy_tensor_shape(t)->dtype);
 }
 
 calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)

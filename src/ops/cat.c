@@ -74,7 +74,8 @@ static void describe_cat(const void *attrs, cx_text *out)
 }
 
 CX_OPS_DEFINE(cat, .attr_size = sizeof(cat_attrs), .infer = infer_cat,
-              .grad = grad_cat, .emit = emit_cat, .describe = describe_cat)
+              .grad = grad_cat, .emit = emit_cat, .describe = describe_cat,
+              .takes_complex = true)
 
 // False: the public function returns *out.
 static bool good_list(const char *op, calx_tensor *const *tensors, size_t count,

@@ -207,13 +207,20 @@ calx_tensor *cx_ops_points_at(calx_tensor *index, uint32_t dim, int64_t n,
 
 static int category(calx_dtype d)
 {
-  return d == CALX_BOOL ? 0 : cx_dtype_is_float(d) ? 2 : 1;
+  return d == CALX_BOOL           ? 0
+         : cx_dtype_is_complex(d) ? 3
+         : cx_dtype_is_float(d)   ? 2
+                                  : 1;
 }
 
 static calx_dtype combine(calx_dtype strong, calx_dtype weak)
 {
   if (strong == CALX_DTYPE_DEFAULT) return weak;
   if (weak == CALX_DTYPE_DEFAULT) return strong;
+  // A complex number of rank 0 makes c64 of f32, whatever its own width is.
+  if (category(weak) == 3 && category(strong) == 2) {
+    return cx_dtype_complex_of(strong);
+  }
   return category(weak) > category(strong) ? weak : strong;
 }
 
@@ -265,6 +272,8 @@ bool cx_ops_floating(const char *op, calx_tensor **in, uint32_t n,
   for (uint32_t i = 0; i < n && to == CALX_DTYPE_DEFAULT; i++) {
     calx_dtype dtype = cx_lazy_tensor_shape(in[i])->dtype;
     bool number = cx_lazy_tensor_is(in[i], CX_LAZY_T_WEAK);
+    // A complex one is refused by what takes floating operands.
+    if (cx_dtype_is_complex(dtype)) return true;
     if (cx_dtype_is_float(dtype) && !number) to = dtype;
   }
   if (to == CALX_DTYPE_DEFAULT) to = CALX_F32;

@@ -6,10 +6,14 @@
 #include "ops/ops.h"
 
 // The first statement of a composition: until it returns, what is recorded has
-// its name, for messages and profiles.
-#define CX_OPS_COMPOSITE(name)                            \
+// its name, for messages and profiles. It refuses complex numbers.
+#define CX_OPS_COMPOSITE(name) CX_OPS_COMPOSITE_OF_(name, true)
+// The same of a composition that is right for complex numbers, too.
+#define CX_OPS_COMPOSITE_COMPLEX(name) CX_OPS_COMPOSITE_OF_(name, false)
+#define CX_OPS_COMPOSITE_OF_(name, real)                  \
   __attribute__((cleanup(cx_lazy_composite_end), unused)) \
-  const char *composite_before = cx_lazy_composite_begin(name)
+  const cx_lazy_composite_state composite_before =        \
+      cx_lazy_composite_begin(name, real)
 
 // Copies the options o of function calx_NAME, all 0 where o is NULL, and makes
 // o the copy. `out` is the calx_tensor * that the function returns where they

@@ -88,15 +88,18 @@ calx_tensor *calx_logaddexp2(calx_tensor *x, calx_tensor *y)
 
 calx_tensor *calx_isreal(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("isreal");
+  CX_OPS_COMPOSITE_COMPLEX("isreal");
   calx_tensor *bad;
   if (cx_ops_unfit("isreal", &x, 1, &bad)) return bad;
+  if (cx_dtype_is_complex(cx_lazy_tensor_shape(x)->dtype)) {
+    return calx_eq(calx_imag(x), cx_ops_number(0));
+  }
   return calx_logical_or(calx_isnan(x), calx_eq(x, x));
 }
 
 bool calx_equal(calx_tensor *x, calx_tensor *y)
 {
-  CX_OPS_COMPOSITE("equal");
+  CX_OPS_COMPOSITE_COMPLEX("equal");
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("equal", in, 2, &bad)) return false;
   const cx_graph_shape *a = cx_lazy_tensor_shape(x);

@@ -20,19 +20,19 @@ static calx_tensor *flipped(const char *op, calx_tensor *x, int64_t dim)
 
 calx_tensor *calx_fliplr(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("fliplr");
+  CX_OPS_COMPOSITE_COMPLEX("fliplr");
   return flipped("fliplr", x, 1);
 }
 
 calx_tensor *calx_flipud(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("flipud");
+  CX_OPS_COMPOSITE_COMPLEX("flipud");
   return flipped("flipud", x, 0);
 }
 
 calx_tensor *calx_rot90(calx_tensor *x, int64_t k, calx_dims dims)
 {
-  CX_OPS_COMPOSITE("rot90");
+  CX_OPS_COMPOSITE_COMPLEX("rot90");
   static const int64_t first[2] = { 0, 1 };
   calx_tensor *bad;
   if (cx_ops_unfit("rot90", &x, 1, &bad)) return bad;
@@ -57,31 +57,31 @@ calx_tensor *calx_rot90(calx_tensor *x, int64_t k, calx_dims dims)
 
 calx_tensor *calx_swapaxes(calx_tensor *x, int axis0, int axis1)
 {
-  CX_OPS_COMPOSITE("swapaxes");
+  CX_OPS_COMPOSITE_COMPLEX("swapaxes");
   return calx_transpose(x, axis0, axis1);
 }
 
 calx_tensor *calx_swapdims(calx_tensor *x, int dim0, int dim1)
 {
-  CX_OPS_COMPOSITE("swapdims");
+  CX_OPS_COMPOSITE_COMPLEX("swapdims");
   return calx_transpose(x, dim0, dim1);
 }
 
 calx_tensor *calx_moveaxis(calx_tensor *x, int source, int destination)
 {
-  CX_OPS_COMPOSITE("moveaxis");
+  CX_OPS_COMPOSITE_COMPLEX("moveaxis");
   return calx_movedim(x, source, destination);
 }
 
 calx_tensor *calx_broadcast_to(calx_tensor *x, calx_dims shape)
 {
-  CX_OPS_COMPOSITE("broadcast_to");
+  CX_OPS_COMPOSITE_COMPLEX("broadcast_to");
   return calx_expand(x, shape);
 }
 
 calx_tensor *calx_expand_as(calx_tensor *x, calx_tensor *other)
 {
-  CX_OPS_COMPOSITE("expand_as");
+  CX_OPS_COMPOSITE_COMPLEX("expand_as");
   calx_tensor *in[2] = { x, other }, *bad;
   if (cx_ops_unfit("expand_as", in, 2, &bad)) return bad;
   return calx_expand(x, cx_ops_dims_of(cx_lazy_tensor_shape(other)));
@@ -110,19 +110,19 @@ static calx_tensor *at_least(const char *op, calx_tensor *x, uint32_t rank)
 
 calx_tensor *calx_atleast_1d(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("atleast_1d");
+  CX_OPS_COMPOSITE_COMPLEX("atleast_1d");
   return at_least("atleast_1d", x, 1);
 }
 
 calx_tensor *calx_atleast_2d(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("atleast_2d");
+  CX_OPS_COMPOSITE_COMPLEX("atleast_2d");
   return at_least("atleast_2d", x, 2);
 }
 
 calx_tensor *calx_atleast_3d(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("atleast_3d");
+  CX_OPS_COMPOSITE_COMPLEX("atleast_3d");
   return at_least("atleast_3d", x, 3);
 }
 
@@ -163,25 +163,25 @@ static calx_tensor *joined(const char *op, calx_tensor *const *tensors,
 
 calx_tensor *calx_hstack(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("hstack");
+  CX_OPS_COMPOSITE_COMPLEX("hstack");
   return joined("hstack", tensors, count, 1, 1);
 }
 
 calx_tensor *calx_vstack(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("vstack");
+  CX_OPS_COMPOSITE_COMPLEX("vstack");
   return joined("vstack", tensors, count, 2, 0);
 }
 
 calx_tensor *calx_dstack(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("dstack");
+  CX_OPS_COMPOSITE_COMPLEX("dstack");
   return joined("dstack", tensors, count, 3, 2);
 }
 
 calx_tensor *calx_block_diag(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("block_diag");
+  CX_OPS_COMPOSITE_COMPLEX("block_diag");
   calx_tensor *out;
   calx_tensor **all = lifted("block_diag", tensors, count, 2, &out);
   if (all == NULL) return out;
@@ -212,7 +212,7 @@ calx_tensor *calx_block_diag(calx_tensor *const *tensors, size_t count)
 void calx_split_with_sizes(calx_tensor *x, calx_dims sizes, int dim,
                            calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("split_with_sizes");
+  CX_OPS_COMPOSITE_COMPLEX("split_with_sizes");
   calx_split(x, sizes, dim, out);
 }
 
@@ -237,7 +237,7 @@ static bool size_along(calx_tensor *x, int dim, size_t n, calx_tensor **out,
 void calx_tensor_split(calx_tensor *x, size_t sections, int dim,
                        calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("tensor_split");
+  CX_OPS_COMPOSITE_COMPLEX("tensor_split");
   int64_t size = 0, at = 0, n = (int64_t)sections;
   if (!size_along(x, dim, sections, out, &size)) return;
   if (sections == 0) {
@@ -254,7 +254,7 @@ void calx_tensor_split(calx_tensor *x, size_t sections, int dim,
 void calx_tensor_split_at(calx_tensor *x, calx_dims indices, int dim,
                           calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("tensor_split");
+  CX_OPS_COMPOSITE_COMPLEX("tensor_split");
   int64_t size = 0, at = 0;
   if (indices.count > CALX_MAX_RANK) {
     calx_tensor *bad = cx_ops_invalid(

@@ -106,7 +106,7 @@ static calx_tensor *columns_less_rows(int64_t rows, int64_t columns,
 
 calx_tensor *calx_eye_with(int64_t n, int64_t m, const calx_create_options *o)
 {
-  CX_OPS_COMPOSITE("eye");
+  CX_OPS_COMPOSITE_COMPLEX("eye");
   int64_t sizes[2] = { n, m };
   calx_tensor *bad;
   if (!cx_ops_good_shape("eye", calx_dims_of(sizes, 2), dtype_or(o, CALX_F32),
@@ -185,7 +185,7 @@ calx_tensor *calx_triu_indices_with(int64_t rows, int64_t columns,
 void calx_meshgrid(calx_tensor *const *tensors, size_t count,
                    calx_meshgrid_indexing indexing, calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("meshgrid");
+  CX_OPS_COMPOSITE_COMPLEX("meshgrid");
   calx_tensor *bad = NULL;
   int64_t sizes[CALX_MAX_RANK];
   bool fits = tensors != NULL && count > 0 && count <= CALX_MAX_RANK &&
@@ -232,7 +232,7 @@ static bool like(const char *op, calx_tensor *x, const calx_create_options *o,
 }
 
 #define LIKE(name, ...)                                              \
-  CX_OPS_COMPOSITE(#name "_like");                                   \
+  CX_OPS_COMPOSITE_COMPLEX(#name "_like");                           \
   calx_create_options as;                                            \
   calx_tensor *bad;                                                  \
   if (!like(#name "_like", x, o, &as, &bad)) return bad;             \

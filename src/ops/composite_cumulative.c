@@ -21,7 +21,7 @@ static calx_tensor *scan(const char *op, calx_tensor *x, int dim,
   if (!cx_ops_dim(dim, s->rank, &d)) {
     return cx_ops_no_dim(op, "dim", dim, s->rank, s);
   }
-  if (!cx_dtype_is_float(s->dtype)) x = calx_to_dtype(x, CALX_I64);
+  if (!cx_dtype_is_inexact(s->dtype)) x = calx_to_dtype(x, CALX_I64);
   if (s->rank == 0) return x;
   int64_t n = s->dims[d];
   for (int64_t by = 1; by < n; by *= 2) {
@@ -32,13 +32,13 @@ static calx_tensor *scan(const char *op, calx_tensor *x, int dim,
 
 calx_tensor *calx_cumsum(calx_tensor *x, int dim)
 {
-  CX_OPS_COMPOSITE("cumsum");
+  CX_OPS_COMPOSITE_COMPLEX("cumsum");
   return scan("cumsum", x, dim, 0, cx_ops_plus);
 }
 
 calx_tensor *calx_cumprod(calx_tensor *x, int dim)
 {
-  CX_OPS_COMPOSITE("cumprod");
+  CX_OPS_COMPOSITE_COMPLEX("cumprod");
   return scan("cumprod", x, dim, 1, calx_mul);
 }
 

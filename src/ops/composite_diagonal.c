@@ -33,7 +33,7 @@ static calx_tensor *embed(calx_tensor *x, int64_t offset)
 calx_tensor *calx_diag_embed_with(calx_tensor *x,
                                   const calx_diagonal_options *o)
 {
-  CX_OPS_COMPOSITE("diag_embed");
+  CX_OPS_COMPOSITE_COMPLEX("diag_embed");
   calx_tensor *bad;
   if (cx_ops_unfit("diag_embed", &x, 1, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(diagonal, o, bad);
@@ -59,7 +59,7 @@ calx_tensor *calx_diag_embed_with(calx_tensor *x,
 
 calx_tensor *calx_diag(calx_tensor *x, int64_t diagonal)
 {
-  CX_OPS_COMPOSITE("diag");
+  CX_OPS_COMPOSITE_COMPLEX("diag");
   calx_tensor *bad;
   if (cx_ops_unfit("diag", &x, 1, &bad)) return bad;
   calx_diagonal_options o = { .size = sizeof o, .offset = diagonal };
@@ -72,7 +72,7 @@ calx_tensor *calx_diag(calx_tensor *x, int64_t diagonal)
 
 calx_tensor *calx_trace(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("trace");
+  CX_OPS_COMPOSITE_COMPLEX("trace");
   CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   if (cx_ops_unfit("trace", &x, 1, &bad)) return bad;
@@ -85,7 +85,7 @@ calx_tensor *calx_trace(calx_tensor *x)
 
 calx_tensor *calx_diagflat(calx_tensor *x, int64_t offset)
 {
-  CX_OPS_COMPOSITE("diagflat");
+  CX_OPS_COMPOSITE_COMPLEX("diagflat");
   int64_t all = -1;
   calx_diagonal_options o = { .size = sizeof o, .offset = offset };
   return calx_diag_embed_with(calx_reshape(x, calx_dims_of(&all, 1)), &o);
@@ -110,7 +110,7 @@ static calx_tensor *put_diagonal(calx_tensor *x, calx_tensor *source,
 calx_tensor *calx_diagonal_scatter_with(calx_tensor *x, calx_tensor *source,
                                         const calx_diagonal_options *o)
 {
-  CX_OPS_COMPOSITE("diagonal_scatter");
+  CX_OPS_COMPOSITE_COMPLEX("diagonal_scatter");
   calx_tensor *in[2] = { x, source }, *bad;
   if (cx_ops_unfit("diagonal_scatter", in, 2, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(diagonal, o, bad);
@@ -208,14 +208,14 @@ static calx_tensor *put_select(const char *op, calx_tensor *x,
 calx_tensor *calx_slice_scatter(calx_tensor *x, calx_tensor *source, int dim,
                                 int64_t start, int64_t end, int64_t step)
 {
-  CX_OPS_COMPOSITE("slice_scatter");
+  CX_OPS_COMPOSITE_COMPLEX("slice_scatter");
   return put_slice("slice_scatter", x, source, false, dim, start, end, step);
 }
 
 calx_tensor *calx_select_scatter(calx_tensor *x, calx_tensor *source, int dim,
                                  int64_t index)
 {
-  CX_OPS_COMPOSITE("select_scatter");
+  CX_OPS_COMPOSITE_COMPLEX("select_scatter");
   return put_select("select_scatter", x, source, false, dim, index);
 }
 
@@ -228,7 +228,7 @@ static void replace(calx_tensor *tensor, calx_tensor *value)
 void calx_assign_slice(calx_tensor *tensor, calx_tensor *value, int dim,
                        int64_t start, int64_t end, int64_t step)
 {
-  CX_OPS_COMPOSITE("assign_slice");
+  CX_OPS_COMPOSITE_COMPLEX("assign_slice");
   replace(tensor, put_slice("assign_slice", tensor, value, true, dim, start,
                             end, step));
 }
@@ -236,6 +236,6 @@ void calx_assign_slice(calx_tensor *tensor, calx_tensor *value, int dim,
 void calx_assign_select(calx_tensor *tensor, calx_tensor *value, int dim,
                         int64_t index)
 {
-  CX_OPS_COMPOSITE("assign_select");
+  CX_OPS_COMPOSITE_COMPLEX("assign_select");
   replace(tensor, put_select("assign_select", tensor, value, true, dim, index));
 }

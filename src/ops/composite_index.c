@@ -45,7 +45,7 @@ static bool take_index(const char *op, const calx_tensor *x, int64_t dim,
 
 calx_tensor *calx_index_select(calx_tensor *x, int dim, calx_tensor *index)
 {
-  CX_OPS_COMPOSITE("index_select");
+  CX_OPS_COMPOSITE_COMPLEX("index_select");
   calx_tensor *in[2] = { x, index }, *bad;
   uint32_t d = 0;
   if (cx_ops_unfit("index_select", in, 2, &bad) ||
@@ -179,13 +179,13 @@ static calx_tensor *gather(const char *op, calx_tensor *x, int dim,
 
 calx_tensor *calx_gather(calx_tensor *x, int dim, calx_tensor *index)
 {
-  CX_OPS_COMPOSITE("gather");
+  CX_OPS_COMPOSITE_COMPLEX("gather");
   return gather("gather", x, dim, index);
 }
 
 calx_tensor *calx_take_along_dim(calx_tensor *x, calx_tensor *index, int dim)
 {
-  CX_OPS_COMPOSITE("take_along_dim");
+  CX_OPS_COMPOSITE_COMPLEX("take_along_dim");
   calx_tensor *in[2] = { x, index }, *bad;
   uint32_t d = 0;
   if (cx_ops_unfit("take_along_dim", in, 2, &bad)) return bad;
@@ -251,14 +251,14 @@ static calx_tensor *scatter(const char *op, calx_tensor *x, int dim,
 calx_tensor *calx_scatter(calx_tensor *x, int dim, calx_tensor *index,
                           calx_tensor *source)
 {
-  CX_OPS_COMPOSITE("scatter");
+  CX_OPS_COMPOSITE_COMPLEX("scatter");
   return scatter("scatter", x, dim, index, source, CX_OPS_SCATTER_SET);
 }
 
 calx_tensor *calx_scatter_add(calx_tensor *x, int dim, calx_tensor *index,
                               calx_tensor *source)
 {
-  CX_OPS_COMPOSITE("scatter_add");
+  CX_OPS_COMPOSITE_COMPLEX("scatter_add");
   return scatter("scatter_add", x, dim, index, source, CX_OPS_SCATTER_ADD);
 }
 
@@ -312,7 +312,7 @@ calx_tensor *calx_index_add_with(calx_tensor *x, int dim, calx_tensor *index,
                                  calx_tensor *source,
                                  const calx_index_add_options *o)
 {
-  CX_OPS_COMPOSITE("index_add");
+  CX_OPS_COMPOSITE_COMPLEX("index_add");
   if (o != NULL && !cx_is_default(o->alpha)) {
     source = calx_mul(source, calx_scalar(o->alpha));
   }
@@ -322,6 +322,6 @@ calx_tensor *calx_index_add_with(calx_tensor *x, int dim, calx_tensor *index,
 calx_tensor *calx_index_copy(calx_tensor *x, int dim, calx_tensor *index,
                              calx_tensor *source)
 {
-  CX_OPS_COMPOSITE("index_copy");
+  CX_OPS_COMPOSITE_COMPLEX("index_copy");
   return write_rows("index_copy", x, dim, index, source, CX_OPS_SCATTER_SET);
 }

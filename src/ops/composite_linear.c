@@ -25,7 +25,7 @@ static bool ranks_fit(const char *op, calx_tensor *const *in, uint32_t n,
 }
 
 #define RANKS_OF_TWO(op, first, second)               \
-  CX_OPS_COMPOSITE(#op);                              \
+  CX_OPS_COMPOSITE_COMPLEX(#op);                      \
   static const uint32_t ranks[2] = { first, second }; \
   calx_tensor *in[2] = { x, y }, *bad;                \
   if (!ranks_fit(#op, in, 2, ranks, &bad)) return bad
@@ -101,7 +101,7 @@ calx_tensor *calx_addmm_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
                              const calx_addmm_options *o)
 {
   CX_OPS_AUTOCAST(CX_OPS_LOWER, &input, &x, &y);
-  CX_OPS_COMPOSITE("addmm");
+  CX_OPS_COMPOSITE_COMPLEX("addmm");
   return add_product("addmm", input, calx_mm(x, y), o);
 }
 
@@ -109,7 +109,7 @@ calx_tensor *calx_addmv_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
                              const calx_addmm_options *o)
 {
   CX_OPS_AUTOCAST(CX_OPS_LOWER, &input, &x, &y);
-  CX_OPS_COMPOSITE("addmv");
+  CX_OPS_COMPOSITE_COMPLEX("addmv");
   return add_product("addmv", input, calx_mv(x, y), o);
 }
 
@@ -117,20 +117,20 @@ calx_tensor *calx_baddbmm_with(calx_tensor *input, calx_tensor *x,
                                calx_tensor *y, const calx_addmm_options *o)
 {
   CX_OPS_AUTOCAST(CX_OPS_LOWER, &input, &x, &y);
-  CX_OPS_COMPOSITE("baddbmm");
+  CX_OPS_COMPOSITE_COMPLEX("baddbmm");
   return add_product("baddbmm", input, calx_bmm(x, y), o);
 }
 
 calx_tensor *calx_addr_with(calx_tensor *input, calx_tensor *x, calx_tensor *y,
                             const calx_addmm_options *o)
 {
-  CX_OPS_COMPOSITE("addr");
+  CX_OPS_COMPOSITE_COMPLEX("addr");
   return add_product("addr", input, calx_outer(x, y), o);
 }
 
 calx_tensor *calx_ger(calx_tensor *x, calx_tensor *y)
 {
-  CX_OPS_COMPOSITE("ger");
+  CX_OPS_COMPOSITE_COMPLEX("ger");
   return calx_outer(x, y);
 }
 
@@ -337,7 +337,7 @@ calx_tensor *calx_einsum(const char *equation, calx_tensor *const *operands,
                          size_t count)
 {
   enum { MOST_OPERANDS = 16 };
-  CX_OPS_COMPOSITE("einsum");
+  CX_OPS_COMPOSITE_COMPLEX("einsum");
   labelled in[MOST_OPERANDS];
   char result[MOST_LABELS + 1], label;
   calx_tensor *bad;

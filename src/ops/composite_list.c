@@ -35,7 +35,7 @@ static bool list_fits(const char *op, calx_tensor *const *tensors, size_t count,
 void calx_broadcast_tensors(calx_tensor *const *tensors, size_t count,
                             calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("broadcast_tensors");
+  CX_OPS_COMPOSITE_COMPLEX("broadcast_tensors");
   calx_tensor *bad;
   if (!list_fits("broadcast_tensors", tensors, count, &bad)) {
     fail_all(bad, count <= CX_OPS_CAT_MOST ? count : 0, out);
@@ -58,7 +58,7 @@ void calx_broadcast_tensors(calx_tensor *const *tensors, size_t count,
 
 calx_tensor *calx_cartesian_prod(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("cartesian_prod");
+  CX_OPS_COMPOSITE_COMPLEX("cartesian_prod");
   calx_tensor *bad, *out[CALX_MAX_RANK];
   if (!list_fits("cartesian_prod", tensors, count, &bad)) return bad;
   for (size_t i = 0; i < count; i++) {
@@ -76,7 +76,7 @@ calx_tensor *calx_cartesian_prod(calx_tensor *const *tensors, size_t count)
 
 calx_tensor *calx_column_stack(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("column_stack");
+  CX_OPS_COMPOSITE_COMPLEX("column_stack");
   calx_tensor *bad;
   if (!list_fits("column_stack", tensors, count, &bad)) return bad;
   calx_tensor **all = cx_calloc(count, sizeof *all);
@@ -207,12 +207,12 @@ static void split_at(const char *op, calx_tensor *x, calx_dims indices,
 #define SPLIT(name, least, dim)                                               \
   void calx_##name(calx_tensor *x, size_t sections, calx_tensor **out)        \
   {                                                                           \
-    CX_OPS_COMPOSITE(#name);                                                  \
+    CX_OPS_COMPOSITE_COMPLEX(#name);                                          \
     split_evenly(#name, x, sections, least, dim, out);                        \
   }                                                                           \
   void calx_##name##_at(calx_tensor *x, calx_dims indices, calx_tensor **out) \
   {                                                                           \
-    CX_OPS_COMPOSITE(#name);                                                  \
+    CX_OPS_COMPOSITE_COMPLEX(#name);                                          \
     split_at(#name, x, indices, least, dim, out);                             \
   }
 SPLIT(hsplit, 1, 1)
@@ -250,6 +250,6 @@ void calx_unravel_index(calx_tensor *index, calx_dims shape, calx_tensor **out)
 
 calx_tensor *calx_ravel(calx_tensor *x)
 {
-  CX_OPS_COMPOSITE("ravel");
+  CX_OPS_COMPOSITE_COMPLEX("ravel");
   return flat(x);
 }

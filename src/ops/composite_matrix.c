@@ -87,7 +87,7 @@ static bool pairs_of(calx_tensor *const *in, const calx_tensordot_options *o,
 calx_tensor *calx_tensordot_with(calx_tensor *x, calx_tensor *y,
                                  const calx_tensordot_options *o)
 {
-  CX_OPS_COMPOSITE("tensordot");
+  CX_OPS_COMPOSITE_COMPLEX("tensordot");
   calx_tensor *in[2] = { x, y }, *bad;
   int64_t room[2][CALX_MAX_RANK];
   calx_dims dims[2];
@@ -111,7 +111,7 @@ calx_tensor *calx_tensordot_with(calx_tensor *x, calx_tensor *y,
 
 calx_tensor *calx_kron(calx_tensor *x, calx_tensor *y)
 {
-  CX_OPS_COMPOSITE("kron");
+  CX_OPS_COMPOSITE_COMPLEX("kron");
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("kron", in, 2, &bad)) return bad;
   const cx_graph_shape *a = cx_lazy_tensor_shape(x);
@@ -160,7 +160,7 @@ calx_tensor *calx_vecdot(calx_tensor *x, calx_tensor *y, int dim)
 
 calx_tensor *calx_cross(calx_tensor *x, calx_tensor *y, int dim)
 {
-  CX_OPS_COMPOSITE("cross");
+  CX_OPS_COMPOSITE_COMPLEX("cross");
   calx_tensor *in[2] = { x, y }, *bad;
   uint32_t d = 0;
   if (cx_ops_unfit("cross", in, 2, &bad)) return bad;
@@ -233,7 +233,7 @@ calx_tensor *calx_pairwise_distance_with(
 
 calx_tensor *calx_matrix_power(calx_tensor *x, int64_t n)
 {
-  CX_OPS_COMPOSITE("matrix_power");
+  CX_OPS_COMPOSITE_COMPLEX("matrix_power");
   calx_tensor *bad, *product = NULL;
   if (cx_ops_unfit("matrix_power", &x, 1, &bad)) return bad;
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
@@ -261,7 +261,7 @@ calx_tensor *calx_matrix_power(calx_tensor *x, int64_t n)
 
 calx_tensor *calx_vander_with(calx_tensor *x, const calx_vander_options *o)
 {
-  CX_OPS_COMPOSITE("vander");
+  CX_OPS_COMPOSITE_COMPLEX("vander");
   calx_tensor *bad;
   if (cx_ops_unfit("vander", &x, 1, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(vander, o, bad);
@@ -275,7 +275,7 @@ calx_tensor *calx_vander_with(calx_tensor *x, const calx_vander_options *o)
   int64_t n = o->n == 0 ? s->dims[0] : o->n == CALX_ZERO_INT ? 0 : o->n;
   int64_t last = 1, pad[2] = { n > 0, 0 };
   int64_t wide[2] = { s->dims[0], n > 0 ? n - 1 : 0 };
-  if (!cx_dtype_is_float(s->dtype)) x = calx_to_dtype(x, CALX_I64);
+  if (!cx_dtype_is_inexact(s->dtype)) x = calx_to_dtype(x, CALX_I64);
   x = calx_expand(calx_unsqueeze(x, 1), calx_dims_of(wide, 2));
   // 1, x, x x, …
   calx_pad_options one = { .size = sizeof one, .value = 1 };
@@ -360,12 +360,12 @@ static calx_tensor *multiply(const char *op, calx_tensor *const *tensors,
 
 calx_tensor *calx_multi_dot(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("multi_dot");
+  CX_OPS_COMPOSITE_COMPLEX("multi_dot");
   return multiply("multi_dot", tensors, count, true);
 }
 
 calx_tensor *calx_chain_matmul(calx_tensor *const *tensors, size_t count)
 {
-  CX_OPS_COMPOSITE("chain_matmul");
+  CX_OPS_COMPOSITE_COMPLEX("chain_matmul");
   return multiply("chain_matmul", tensors, count, false);
 }

@@ -68,7 +68,7 @@ calx_tensor *calx_nan_to_num_with(calx_tensor *x,
 calx_tensor *calx_masked_fill(calx_tensor *x, calx_tensor *mask,
                               calx_tensor *value)
 {
-  CX_OPS_COMPOSITE("masked_fill");
+  CX_OPS_COMPOSITE_COMPLEX("masked_fill");
   calx_tensor *in[3] = { x, mask, value }, *bad;
   if (cx_ops_unfit("masked_fill", in, 3, &bad)) return bad;
   calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
@@ -92,7 +92,7 @@ static calx_tensor *logical(const char *op, calx_tensor *x, calx_tensor *y,
 #define LOGICAL(op)                                              \
   calx_tensor *calx_logical_##op(calx_tensor *x, calx_tensor *y) \
   {                                                              \
-    CX_OPS_COMPOSITE("logical_" #op);                            \
+    CX_OPS_COMPOSITE_COMPLEX("logical_" #op);                    \
     return logical("logical_" #op, x, y, calx_bitwise_##op);     \
   }
 LOGICAL(and)
@@ -121,7 +121,7 @@ calx_tensor *calx_isclose_with(calx_tensor *x, calx_tensor *y,
 
 calx_tensor *calx_lerp(calx_tensor *x, calx_tensor *end, calx_tensor *weight)
 {
-  CX_OPS_COMPOSITE("lerp");
+  CX_OPS_COMPOSITE_COMPLEX("lerp");
   calx_tensor *in[3] = { x, end, weight }, *bad;
   if (cx_ops_unfit("lerp", in, 3, &bad)) return bad;
   // As PyTorch: from the end that the weight is nearer to.
@@ -145,18 +145,18 @@ static calx_tensor *add_scaled(const char *op, calx_tensor *x, calx_tensor *y,
 calx_tensor *calx_addcmul_with(calx_tensor *x, calx_tensor *y, calx_tensor *z,
                                const calx_addcmul_options *o)
 {
-  CX_OPS_COMPOSITE("addcmul");
+  CX_OPS_COMPOSITE_COMPLEX("addcmul");
   return add_scaled("addcmul", x, calx_mul(y, z), o);
 }
 
 calx_tensor *calx_addcdiv_with(calx_tensor *x, calx_tensor *y, calx_tensor *z,
                                const calx_addcmul_options *o)
 {
-  CX_OPS_COMPOSITE("addcdiv");
+  CX_OPS_COMPOSITE_COMPLEX("addcdiv");
   calx_tensor *in[3] = { x, y, z }, *bad;
   if (cx_ops_unfit("addcdiv", in, 3, &bad)) return bad;
-  if (!cx_dtype_is_float(cx_lazy_tensor_shape(y)->dtype) &&
-      !cx_dtype_is_float(cx_lazy_tensor_shape(z)->dtype)) {
+  if (!cx_dtype_is_inexact(cx_lazy_tensor_shape(y)->dtype) &&
+      !cx_dtype_is_inexact(cx_lazy_tensor_shape(z)->dtype)) {
     return cx_ops_invalid(
         "addcdiv: integers are divided, %s by %s; use calx_div with .rounding "
         "or convert one with calx_to_dtype",

@@ -124,7 +124,7 @@ calx_tensor *calx_index_put_with(calx_tensor *x, calx_tensor *const *indices,
                                  size_t count, calx_tensor *values,
                                  const calx_index_put_options *o)
 {
-  CX_OPS_COMPOSITE("index_put");
+  CX_OPS_COMPOSITE_COMPLEX("index_put");
   calx_tensor *in[2] = { x, values }, *at;
   if (cx_ops_unfit("index_put", in, 2, &at)) return at;
   CX_OPS_TAKE_OPTIONS(index_put, o, at);

@@ -81,9 +81,10 @@ static calx_tensor *euclidean(calx_tensor *x, const calx_reduce_options *o)
 
 calx_tensor *calx_norm_with(calx_tensor *x, const calx_norm_options *o)
 {
-  CX_OPS_COMPOSITE("norm");
+  CX_OPS_COMPOSITE_COMPLEX("norm");
   calx_tensor *bad;
   if (cx_ops_unfit("norm", &x, 1, &bad)) return bad;
+  if (cx_dtype_is_complex(cx_lazy_tensor_shape(x)->dtype)) x = calx_abs(x);
   if (!cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype)) {
     return cx_ops_invalid(
         "norm: %s, a floating type is wanted; convert it with calx_to_dtype",
@@ -162,7 +163,7 @@ calx_tensor *calx_logsumexp_with(calx_tensor *x, const calx_reduce_options *o)
 calx_tensor *calx_count_nonzero_with(calx_tensor *x,
                                      const calx_reduce_options *o)
 {
-  CX_OPS_COMPOSITE("count_nonzero");
+  CX_OPS_COMPOSITE_COMPLEX("count_nonzero");
   calx_tensor *bad;
   if (cx_ops_unfit("count_nonzero", &x, 1, &bad)) return bad;
   return calx_sum_with(calx_to_dtype(x, CALX_BOOL), o);

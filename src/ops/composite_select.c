@@ -61,7 +61,7 @@ static bool true_positions(const char *op, calx_tensor *mask,
 
 calx_tensor *calx_nonzero_with(calx_tensor *x, const calx_select_options *o)
 {
-  CX_OPS_COMPOSITE("nonzero");
+  CX_OPS_COMPOSITE_COMPLEX("nonzero");
   calx_tensor *at, *parts[CALX_MAX_RANK];
   if (cx_ops_unfit("nonzero", &x, 1, &x)) return x;
   CX_OPS_TAKE_OPTIONS(select, o, x);
@@ -89,7 +89,7 @@ calx_tensor *calx_nonzero_with(calx_tensor *x, const calx_select_options *o)
 calx_tensor *calx_masked_select_with(calx_tensor *x, calx_tensor *mask,
                                      const calx_select_options *o)
 {
-  CX_OPS_COMPOSITE("masked_select");
+  CX_OPS_COMPOSITE_COMPLEX("masked_select");
   calx_tensor *in[2] = { x, mask }, *at;
   if (cx_ops_unfit("masked_select", in, 2, &at)) return at;
   CX_OPS_TAKE_OPTIONS(select, o, at);
@@ -173,7 +173,7 @@ calx_tensor *calx_unique_consecutive_with(calx_tensor *x,
 
 calx_tensor *calx_argwhere_with(calx_tensor *x, const calx_select_options *o)
 {
-  CX_OPS_COMPOSITE("argwhere");
+  CX_OPS_COMPOSITE_COMPLEX("argwhere");
   return calx_nonzero_with(x, o);
 }
 

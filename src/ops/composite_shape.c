@@ -38,7 +38,7 @@ static calx_tensor *repeat_dim(calx_tensor *x, uint32_t dim, int64_t n,
 
 calx_tensor *calx_repeat(calx_tensor *x, calx_dims repeats)
 {
-  CX_OPS_COMPOSITE("repeat");
+  CX_OPS_COMPOSITE_COMPLEX("repeat");
   calx_tensor *bad;
   if (cx_ops_unfit("repeat", &x, 1, &bad)) return bad;
   const cx_graph_shape *own = cx_lazy_tensor_shape(x);
@@ -65,7 +65,7 @@ calx_tensor *calx_repeat(calx_tensor *x, calx_dims repeats)
 
 calx_tensor *calx_tile(calx_tensor *x, calx_dims repeats)
 {
-  CX_OPS_COMPOSITE("tile");
+  CX_OPS_COMPOSITE_COMPLEX("tile");
   calx_tensor *bad;
   if (cx_ops_unfit("tile", &x, 1, &bad)) return bad;
   uint32_t rank = cx_lazy_tensor_shape(x)->rank;
@@ -80,7 +80,7 @@ calx_tensor *calx_tile(calx_tensor *x, calx_dims repeats)
 
 calx_tensor *calx_repeat_interleave(calx_tensor *x, int64_t repeats, int dim)
 {
-  CX_OPS_COMPOSITE("repeat_interleave");
+  CX_OPS_COMPOSITE_COMPLEX("repeat_interleave");
   calx_tensor *bad;
   uint32_t d;
   if (cx_ops_unfit("repeat_interleave", &x, 1, &bad) ||
@@ -97,7 +97,7 @@ calx_tensor *calx_repeat_interleave(calx_tensor *x, int64_t repeats, int dim)
 
 calx_tensor *calx_movedim(calx_tensor *x, int source, int destination)
 {
-  CX_OPS_COMPOSITE("movedim");
+  CX_OPS_COMPOSITE_COMPLEX("movedim");
   calx_tensor *bad;
   uint32_t from, to;
   if (cx_ops_unfit("movedim", &x, 1, &bad)) return bad;
@@ -121,7 +121,7 @@ calx_tensor *calx_movedim(calx_tensor *x, int source, int destination)
 
 calx_tensor *calx_unflatten(calx_tensor *x, int dim, calx_dims sizes)
 {
-  CX_OPS_COMPOSITE("unflatten");
+  CX_OPS_COMPOSITE_COMPLEX("unflatten");
   calx_tensor *bad;
   uint32_t d;
   if (cx_ops_unfit("unflatten", &x, 1, &bad) ||
@@ -150,7 +150,7 @@ calx_tensor *calx_unflatten(calx_tensor *x, int dim, calx_dims sizes)
 
 calx_tensor *calx_narrow(calx_tensor *x, int dim, int64_t start, int64_t length)
 {
-  CX_OPS_COMPOSITE("narrow");
+  CX_OPS_COMPOSITE_COMPLEX("narrow");
   calx_tensor *bad;
   uint32_t d;
   if (cx_ops_unfit("narrow", &x, 1, &bad) ||
@@ -188,7 +188,7 @@ static void all_parts(calx_tensor *error, calx_tensor **out, size_t n)
 
 void calx_split(calx_tensor *x, calx_dims sizes, int dim, calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("split");
+  CX_OPS_COMPOSITE_COMPLEX("split");
   calx_tensor *bad;
   uint32_t d = 0;
   if (sizes.count > CALX_MAX_RANK) {
@@ -224,7 +224,7 @@ void calx_split(calx_tensor *x, calx_dims sizes, int dim, calx_tensor **out)
 
 size_t calx_chunk(calx_tensor *x, size_t chunks, int dim, calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("chunk");
+  CX_OPS_COMPOSITE_COMPLEX("chunk");
   calx_tensor *bad;
   uint32_t d = 0;
   if (cx_ops_unfit("chunk", &x, 1, &bad) ||
@@ -245,7 +245,7 @@ size_t calx_chunk(calx_tensor *x, size_t chunks, int dim, calx_tensor **out)
 
 void calx_unbind(calx_tensor *x, int dim, calx_tensor **out)
 {
-  CX_OPS_COMPOSITE("unbind");
+  CX_OPS_COMPOSITE_COMPLEX("unbind");
   calx_tensor *bad;
   uint32_t d = 0;
   if (cx_ops_unfit("unbind", &x, 1, &bad) ||
@@ -260,7 +260,7 @@ void calx_unbind(calx_tensor *x, int dim, calx_tensor **out)
 
 calx_tensor *calx_roll(calx_tensor *x, calx_dims shifts, calx_dims dims)
 {
-  CX_OPS_COMPOSITE("roll");
+  CX_OPS_COMPOSITE_COMPLEX("roll");
   calx_tensor *bad;
   if (cx_ops_unfit("roll", &x, 1, &bad)) return bad;
   cx_graph_shape s = *cx_lazy_tensor_shape(x);
@@ -320,19 +320,19 @@ static calx_tensor *triangle(const char *op, calx_tensor *x, int64_t diagonal,
 
 calx_tensor *calx_tril(calx_tensor *x, int64_t diagonal)
 {
-  CX_OPS_COMPOSITE("tril");
+  CX_OPS_COMPOSITE_COMPLEX("tril");
   return triangle("tril", x, diagonal, calx_le);
 }
 
 calx_tensor *calx_triu(calx_tensor *x, int64_t diagonal)
 {
-  CX_OPS_COMPOSITE("triu");
+  CX_OPS_COMPOSITE_COMPLEX("triu");
   return triangle("triu", x, diagonal, calx_ge);
 }
 
 calx_tensor *calx_diagonal_with(calx_tensor *x, const calx_diagonal_options *o)
 {
-  CX_OPS_COMPOSITE("diagonal");
+  CX_OPS_COMPOSITE_COMPLEX("diagonal");
   calx_tensor *bad;
   uint32_t d1 = 0, d2 = 0;
   if (cx_ops_unfit("diagonal", &x, 1, &bad)) return bad;
@@ -363,7 +363,7 @@ calx_tensor *calx_diagonal_with(calx_tensor *x, const calx_diagonal_options *o)
 
 calx_tensor *calx_pixel_shuffle(calx_tensor *x, int64_t upscale_factor)
 {
-  CX_OPS_COMPOSITE("pixel_shuffle");
+  CX_OPS_COMPOSITE_COMPLEX("pixel_shuffle");
   calx_tensor *bad;
   if (cx_ops_unfit("pixel_shuffle", &x, 1, &bad)) return bad;
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);

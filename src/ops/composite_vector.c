@@ -23,7 +23,7 @@ calx_tensor *calx_dist_with(calx_tensor *x, calx_tensor *y,
 
 calx_tensor *calx_inner(calx_tensor *x, calx_tensor *y)
 {
-  CX_OPS_COMPOSITE("inner");
+  CX_OPS_COMPOSITE_COMPLEX("inner");
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("inner", in, 2, &bad)) return bad;
   const cx_graph_shape *a = cx_lazy_tensor_shape(x);
@@ -46,14 +46,14 @@ calx_tensor *calx_inner(calx_tensor *x, calx_tensor *y)
 
 calx_tensor *calx_vdot(calx_tensor *x, calx_tensor *y)
 {
-  CX_OPS_COMPOSITE("vdot");
-  return calx_dot(x, y);
+  CX_OPS_COMPOSITE_COMPLEX("vdot");
+  return calx_dot(calx_conj(x), y);
 }
 
 calx_tensor *calx_addbmm_with(calx_tensor *input, calx_tensor *x,
                               calx_tensor *y, const calx_addmm_options *o)
 {
-  CX_OPS_COMPOSITE("addbmm");
+  CX_OPS_COMPOSITE_COMPLEX("addbmm");
   calx_tensor *in[3] = { input, x, y }, *bad;
   if (cx_ops_unfit("addbmm", in, 3, &bad)) return bad;
   const cx_graph_shape *a = cx_lazy_tensor_shape(x);

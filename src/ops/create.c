@@ -53,7 +53,8 @@ static void emit_scalar(cx_graph_emit *e)
 }
 
 CX_OPS_DEFINE(scalar, .attr_size = sizeof(create_attrs), .infer = infer_create,
-              .emit = emit_scalar, .describe = describe_create)
+              .emit = emit_scalar, .describe = describe_create,
+              .takes_complex = true)
 
 static calx_tensor *record_scalar(calx_dtype dtype, const calx_dims *dims,
                                   cx_graph_slot slot, calx_device *device)
@@ -72,10 +73,10 @@ static const calx_dims rank0 = { .count = 0 };
 // The slot that carries a number into an element type without loss.
 static cx_graph_slot number_slot(calx_dtype dtype, double value)
 {
-  if (dtype == CALX_F64) {
+  if (cx_dtype_part(dtype) == CALX_F64) {
     return (cx_graph_slot){ .dtype = CALX_F64, .value.number = value };
   }
-  if (cx_dtype_is_float(dtype)) {
+  if (cx_dtype_is_inexact(dtype)) {
     return (cx_graph_slot){ .dtype = CALX_F32, .value.number = value };
   }
   if (dtype == CALX_BOOL) value = value != 0;  // 0.5 and NaN are true
@@ -111,7 +112,7 @@ static void emit_constant(cx_graph_emit *e)
 
 CX_OPS_DEFINE(constant, .attr_size = sizeof(create_attrs),
               .infer = infer_create, .emit = emit_constant,
-              .describe = describe_constant)
+              .describe = describe_constant, .takes_complex = true)
 
 static calx_tensor *record_constant(calx_dtype dtype, const calx_dims *dims,
                                     double value, calx_device *device)
@@ -147,7 +148,7 @@ bool cx_ops_weak_number(const calx_tensor *t, bool constant_only, double *out)
 calx_status *cx_ops_check_number(const char *op, double number,
                                  calx_dtype dtype)
 {
-  if (cx_dtype_is_float(dtype) || dtype == CALX_BOOL) return NULL;
+  if (cx_dtype_is_inexact(dtype) || dtype == CALX_BOOL) return NULL;
   int bits = 8 * (int)calx_dtype_size(dtype);
   bool positive = cx_dtype_is_unsigned(dtype);
   double end = ldexp(1, positive ? bits : bits - 1);
@@ -190,7 +191,7 @@ calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
     return calx_to_dtype((calx_tensor *)t, dtype);
   }
   cx_graph_slot s = node->slots[0];
-  if (s.dtype != CALX_I64 || cx_dtype_is_float(dtype)) {
+  if (s.dtype != CALX_I64 || cx_dtype_is_inexact(dtype)) {
     double v = s.dtype == CALX_I64 ? (double)s.value.integer : s.value.number;
     s = number_slot(dtype, v);
   }
@@ -227,9 +228,9 @@ bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
 static calx_tensor *finish(calx_tensor *t, const calx_create_options *o)
 {
   if (o == NULL || !o->requires_grad || cx_lazy_tensor_poisoned(t)) return t;
-  if (!cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype)) {
+  if (!cx_dtype_is_inexact(cx_lazy_tensor_shape(t)->dtype)) {
     return cx_ops_invalid(
-        "requires_grad: only floating types have gradients, not %s; give a "
+        "requires_grad: only floating and complex types have gradients, not %s; give a "
         "floating .dtype",
         cx_graph_shape_str(cx_lazy_tensor_shape(t)));
   }

@@ -83,7 +83,7 @@ calx_tensor *calx_div(calx_tensor *x, calx_tensor *y)
 {
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("div", in, 2, &bad)) return bad;
-  if (!cx_dtype_is_float(cx_ops_promote(in, 2))) {
+  if (!cx_dtype_is_inexact(cx_ops_promote(in, 2))) {
     in[0] = calx_to_dtype(in[0], CALX_F32);
     in[1] = calx_to_dtype(in[1], CALX_F32);
   }

@@ -37,7 +37,7 @@ static void grad_function(cx_lazy_tape *tape)
 
 CX_OPS_DEFINE(custom, .attr_size = sizeof(function_attrs),
               .infer = infer_function, .grad = grad_function,
-              .emit = emit_function)
+              .emit = emit_function, .takes_complex = true)
 
 static void free_context(void *f)
 {
@@ -54,7 +54,7 @@ void cx_ops_function_record(cx_ops_function *f, const char *name,
                         .n_in = n_operands,
                         .n_out = n_out,
                         .attrs = &a };
-  const char *before = cx_lazy_composite_begin(name);
+  const cx_lazy_composite_state before = cx_lazy_composite_begin(name, false);
   calx_tensor *first = cx_lazy_apply(&call, outs);
   cx_lazy_composite_end(&before);
   cx_graph_extra *extra = NULL;
@@ -125,7 +125,7 @@ static void grad_barrier(cx_lazy_tape *tape)
 }
 
 CX_OPS_DEFINE(ordered, .infer = infer_barrier, .grad = grad_barrier,
-              .emit = emit_barrier)
+              .emit = emit_barrier, .takes_complex = true)
 
 calx_tensor *cx_ops_barrier(calx_tensor *const *in, uint32_t n)
 {

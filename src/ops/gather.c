@@ -99,7 +99,7 @@ static void emit_take(cx_graph_emit *e)
   int64_t at[CALX_MAX_RANK];
   for (uint32_t i = 0; i < index->rank; i++) at[i] = a->dim + i;
   inside = cx_hlo_broadcast_in_dim(b, inside, out->dims, out->rank, at);
-  cx_hlo_value *none = cx_dtype_is_float(out->dtype)
+  cx_hlo_value *none = cx_dtype_is_inexact(out->dtype)
                            ? cx_ops_emit_splat(e, elem, out, (double)NAN)
                            : cx_ops_emit_expand(e, cx_hlo_lowest(b, elem), out);
   e->out[0] = cx_hlo_select(
@@ -112,7 +112,8 @@ static void describe_take(const void *attrs, cx_text *out)
 }
 
 CX_OPS_DEFINE(take_rows, .attr_size = sizeof(take_attrs), .infer = infer_take,
-              .grad = grad_take, .emit = emit_take, .describe = describe_take)
+              .grad = grad_take, .emit = emit_take, .describe = describe_take,
+              .takes_complex = true)
 
 calx_tensor *cx_ops_take(calx_tensor *x, calx_tensor *index, uint32_t dim)
 {
@@ -195,7 +196,8 @@ static void describe_scatter(const void *attrs, cx_text *out)
 
 CX_OPS_DEFINE(scatter_rows, .attr_size = sizeof(scatter_attrs),
               .infer = cx_ops_infer_same, .grad = grad_scatter_rows,
-              .emit = emit_scatter_rows, .describe = describe_scatter)
+              .emit = emit_scatter_rows, .describe = describe_scatter,
+              .takes_complex = true)
 
 calx_tensor *cx_ops_combine_rows(calx_tensor *x, calx_tensor *index,
                                  calx_tensor *source, cx_ops_scatter_how how)

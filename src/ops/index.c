@@ -128,11 +128,12 @@ static void describe_slice(const void *attrs, cx_text *out)
 
 CX_OPS_DEFINE(slice, .attr_size = sizeof(slice_attrs), .infer = infer_slice,
               .grad = grad_slice, .emit = emit_slice,
-              .describe = describe_slice)
+              .describe = describe_slice, .takes_complex = true)
 
 CX_OPS_DEFINE(slice_backward, .attr_size = sizeof(slice_attrs),
               .infer = infer_slice_backward, .grad = grad_slice_backward,
-              .emit = emit_slice_backward, .describe = describe_slice)
+              .emit = emit_slice_backward, .describe = describe_slice,
+              .takes_complex = true)
 
 // ---- entries ----------------------------------------------------------------
 

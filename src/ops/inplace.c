@@ -4,9 +4,12 @@
 #include "ops/composite.h"
 
 // Whether numbers of `from` may become `to` without being asked: not floats
-// integers, and nothing but bool bool.
+// integers, not complex numbers real ones, and nothing but bool bool.
 static bool may_become(calx_dtype from, calx_dtype to)
 {
+  if (cx_dtype_is_complex(from) || cx_dtype_is_complex(to)) {
+    return cx_dtype_is_complex(to);
+  }
   if (cx_dtype_is_float(to)) return true;
   if (cx_dtype_is_float(from)) return false;
   return to != CALX_BOOL || from == CALX_BOOL;
@@ -31,14 +34,14 @@ static calx_tensor *take(const char *op, calx_tensor *tensor,
 
 calx_tensor *calx_copy_(calx_tensor *tensor, calx_tensor *value)
 {
-  CX_OPS_COMPOSITE("copy_");
+  CX_OPS_COMPOSITE_COMPLEX("copy_");
   calx_assign(tensor, value);
   return tensor;
 }
 
 calx_tensor *calx_fill_(calx_tensor *tensor, calx_tensor *value)
 {
-  CX_OPS_COMPOSITE("fill_");
+  CX_OPS_COMPOSITE_COMPLEX("fill_");
   calx_tensor *in[2] = { tensor, value }, *bad;
   if (cx_ops_unfit("fill_", in, 2, &bad)) return tensor;
   if (cx_lazy_tensor_shape(value)->rank == 0) {
@@ -52,7 +55,7 @@ calx_tensor *calx_fill_(calx_tensor *tensor, calx_tensor *value)
 
 calx_tensor *calx_zero_(calx_tensor *tensor)
 {
-  CX_OPS_COMPOSITE("zero_");
+  CX_OPS_COMPOSITE_COMPLEX("zero_");
   calx_assign(tensor, cx_ops_number(0));
   return tensor;
 }
@@ -60,27 +63,27 @@ calx_tensor *calx_zero_(calx_tensor *tensor)
 calx_tensor *calx_add__with(calx_tensor *tensor, calx_tensor *y,
                             const calx_add_options *o)
 {
-  CX_OPS_COMPOSITE("add_");
+  CX_OPS_COMPOSITE_COMPLEX("add_");
   return take("add_", tensor, calx_add_with(tensor, y, o));
 }
 
 calx_tensor *calx_sub__with(calx_tensor *tensor, calx_tensor *y,
                             const calx_add_options *o)
 {
-  CX_OPS_COMPOSITE("sub_");
+  CX_OPS_COMPOSITE_COMPLEX("sub_");
   return take("sub_", tensor, calx_sub_with(tensor, y, o));
 }
 
 calx_tensor *calx_mul_(calx_tensor *tensor, calx_tensor *y)
 {
-  CX_OPS_COMPOSITE("mul_");
+  CX_OPS_COMPOSITE_COMPLEX("mul_");
   return take("mul_", tensor, calx_mul(tensor, y));
 }
 
 calx_tensor *calx_div__with(calx_tensor *tensor, calx_tensor *y,
                             const calx_div_options *o)
 {
-  CX_OPS_COMPOSITE("div_");
+  CX_OPS_COMPOSITE_COMPLEX("div_");
   return take("div_", tensor, calx_div_with(tensor, y, o));
 }
 

@@ -41,7 +41,7 @@ static calx_tensor *product(calx_tensor *x, bool tx, calx_tensor *y, bool ty)
 }
 
 // With X and Y the matrices as read: dX = G Y^T, dY = X^T G.
-static void grad_matmul(cx_lazy_tape *t)
+static void real_grad_matmul(cx_lazy_tape *t)
 {
   const matmul_attrs *a = t->attrs;
   bool tx = a->x_transposed, ty = a->y_transposed;
@@ -54,6 +54,11 @@ static void grad_matmul(cx_lazy_tape *t)
     calx_tensor *x = cx_lazy_tape_in(t, 0);
     t->in_grads[1] = ty ? product(g, true, x, tx) : product(x, !tx, g, false);
   }
+}
+
+static void grad_matmul(cx_lazy_tape *t)
+{
+  cx_ops_grad_holomorphic(t, real_grad_matmul);
 }
 
 static void emit_matmul(cx_graph_emit *e)
@@ -84,7 +89,7 @@ static void describe_matmul(const void *attrs, cx_text *out)
 
 CX_OPS_DEFINE(matmul, .attr_size = sizeof(matmul_attrs), .infer = infer_matmul,
               .grad = grad_matmul, .emit = emit_matmul,
-              .describe = describe_matmul)
+              .describe = describe_matmul, .takes_complex = true)
 
 // ---- entries ----------------------------------------------------------------
 

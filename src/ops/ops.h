@@ -7,6 +7,7 @@
 #include "base/hook.h"
 #include "calx/autograd.h"
 #include "calx/collective.h"
+#include "calx/complex.h"
 #include "calx/ops.h"
 #include "graph/lower.h"
 #include "lazy/lazy.h"
@@ -98,6 +99,12 @@ calx_tensor *cx_ops_zeros_like(const calx_tensor *t);
 calx_tensor *cx_ops_rand_common(calx_dims shape, const calx_create_options *o);
 // The same of calx_randn.
 calx_tensor *cx_ops_randn_common(calx_dims shape, const calx_create_options *o);
+// Runs the gradient rule of a holomorphic function, which is written as for
+// real numbers: g f'(x). PyTorch's gradient of complex numbers is that of a
+// real loss by the conjugate, g conj(f'(x)), which is conj(conj(g) f'(x)).
+void cx_ops_grad_holomorphic(cx_lazy_tape *t, void (*rule)(cx_lazy_tape *t));
+// The absolute values of complex numbers.
+calx_tensor *cx_ops_modulus(calx_tensor *x);
 // Sums a broadcast gradient back to the operand's shape.
 calx_tensor *cx_ops_sum_to(calx_tensor *g, const cx_graph_shape *shape);
 // x reshaped to the sizes of a shape.
@@ -216,6 +223,10 @@ cx_hlo_value *cx_ops_emit_splat(const cx_graph_emit *e, cx_hlo_elem elem,
 cx_hlo_elem cx_ops_emit_wide(calx_dtype d);
 cx_hlo_value *cx_ops_emit_cast(const cx_graph_emit *e, cx_hlo_value *v,
                                cx_hlo_elem to);
+// Complex numbers of real ones, which are converted to the parts' type first.
+// im NULL: 0.
+cx_hlo_value *cx_ops_emit_complex(const cx_graph_emit *e, cx_hlo_value *re,
+                                  cx_hlo_value *im, calx_dtype dtype);
 // x rounded towards zero; `zero` has its type and shape.
 cx_hlo_value *cx_ops_emit_trunc(const cx_graph_emit *e, cx_hlo_value *x,
                                 cx_hlo_value *zero);

@@ -77,7 +77,8 @@ static void describe_pad(const void *attrs, cx_text *out)
 }
 
 CX_OPS_DEFINE(pad, .attr_size = sizeof(pad_attrs), .infer = infer_pad,
-              .grad = grad_pad, .emit = emit_pad, .describe = describe_pad)
+              .grad = grad_pad, .emit = emit_pad, .describe = describe_pad,
+              .takes_complex = true)
 
 static calx_tensor *pad_constant(calx_tensor *x, const pad_attrs *a,
                                  double value)
@@ -138,7 +139,8 @@ static void describe_flip(const void *attrs, cx_text *out)
 }
 
 CX_OPS_DEFINE(flip, .attr_size = sizeof(flip_attrs), .infer = cx_ops_infer_same,
-              .grad = grad_flip, .emit = emit_flip, .describe = describe_flip)
+              .grad = grad_flip, .emit = emit_flip, .describe = describe_flip,
+              .takes_complex = true)
 
 calx_tensor *calx_flip(calx_tensor *x, calx_dims dims)
 {
@@ -221,7 +223,7 @@ static const char *misfit(calx_pad_mode mode, int64_t n, int64_t low,
 calx_tensor *calx_pad_with(calx_tensor *x, calx_dims pad,
                            const calx_pad_options *o)
 {
-  CX_OPS_COMPOSITE("pad");
+  CX_OPS_COMPOSITE_COMPLEX("pad");
   calx_tensor *bad;
   if (cx_ops_unfit("pad", &x, 1, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(pad, o, bad);

@@ -94,7 +94,7 @@ static void grad_mean(cx_lazy_tape *t)
 
 // The product of the other elements: of one zero that of all others, of several
 // zeros 0.
-static void grad_prod(cx_lazy_tape *t)
+static void real_grad_prod(cx_lazy_tape *t)
 {
   calx_tensor *x = cx_lazy_tape_in(t, 0);
   calx_tensor *zero = calx_eq(x, cx_ops_number(0));
@@ -111,6 +111,11 @@ static void grad_prod(cx_lazy_tape *t)
       calx_where(zero, calx_where(only, rest, cx_ops_number(0)),
                  calx_where(none, calx_div(rest, others), cx_ops_number(0)));
   t->in_grads[0] = calx_mul(with_dims(t, t->out_grads[0]), factor);
+}
+
+static void grad_prod(cx_lazy_tape *t)
+{
+  cx_ops_grad_holomorphic(t, real_grad_prod);
 }
 
 // All elements that equal the result share the gradient. A NaN equals nothing,
@@ -222,18 +227,18 @@ static void describe_reduce(const void *attrs, cx_text *out)
   cx_text_append(out, a->keepdim ? "), keepdim" : ")");
 }
 
-#define OP(op, rule, gradient)                                        \
+#define OP(op, rule, gradient, complex)                               \
   CX_OPS_DEFINE(op, .attr_size = sizeof(reduce_attrs), .infer = rule, \
                 .grad = gradient, .emit = emit_##op,                  \
-                .describe = describe_reduce)
+                .describe = describe_reduce, .takes_complex = complex)
 
-OP(sum, infer_reduce, grad_sum)
-OP(mean, infer_reduce, grad_mean)
-OP(prod, infer_reduce, grad_prod)
-OP(all, infer_reduce, NULL)
-OP(any, infer_reduce, NULL)
-OP(amax, infer_extreme, grad_extreme)
-OP(amin, infer_extreme, grad_extreme)
+OP(sum, infer_reduce, grad_sum, true)
+OP(mean, infer_reduce, grad_mean, true)
+OP(prod, infer_reduce, grad_prod, true)
+OP(all, infer_reduce, NULL, false)
+OP(any, infer_reduce, NULL, false)
+OP(amax, infer_extreme, grad_extreme, false)
+OP(amin, infer_extreme, grad_extreme, false)
 
 // ---- entries ----------------------------------------------------------------
 
@@ -289,7 +294,7 @@ calx_tensor *calx_sum_with(calx_tensor *x, const calx_reduce_options *o)
 {
   calx_tensor *bad;
   if (cx_ops_unfit("sum", &x, 1, &bad)) return bad;
-  bool is_float = cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
+  bool is_float = cx_dtype_is_inexact(cx_lazy_tensor_shape(x)->dtype);
   return reduce(&cx_ops_sum, is_float ? x : calx_to_dtype(x, CALX_I64), o);
 }
 
@@ -297,7 +302,7 @@ calx_tensor *calx_mean_with(calx_tensor *x, const calx_reduce_options *o)
 {
   calx_tensor *bad;
   if (cx_ops_unfit("mean", &x, 1, &bad)) return bad;
-  if (!cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype)) {
+  if (!cx_dtype_is_inexact(cx_lazy_tensor_shape(x)->dtype)) {
     return cx_ops_invalid(
         "mean: %s is not floating; convert it with calx_to_dtype",
         cx_graph_shape_str(cx_lazy_tensor_shape(x)));
@@ -320,7 +325,7 @@ calx_tensor *calx_prod_with(calx_tensor *x, const calx_reduce_options *o)
   CX_OPS_AUTOCAST(CX_OPS_F32, &x);
   calx_tensor *bad;
   if (cx_ops_unfit("prod", &x, 1, &bad)) return bad;
-  bool is_float = cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
+  bool is_float = cx_dtype_is_inexact(cx_lazy_tensor_shape(x)->dtype);
   return reduce(&cx_ops_prod, is_float ? x : calx_to_dtype(x, CALX_I64), o);
 }
 

@@ -75,7 +75,8 @@ static void emit_reshape(cx_graph_emit *e)
 
 CX_OPS_DEFINE(reshape, .attr_size = sizeof(cx_graph_shape),
               .infer = infer_reshape, .grad = grad_reshape,
-              .emit = emit_reshape, .describe = describe_shape)
+              .emit = emit_reshape, .describe = describe_shape,
+              .takes_complex = true)
 
 calx_tensor *calx_reshape(calx_tensor *x, calx_dims dims)
 {
@@ -196,7 +197,8 @@ static void describe_permute(const void *attrs, cx_text *out)
 
 CX_OPS_DEFINE(permute, .attr_size = sizeof(permute_attrs),
               .infer = infer_permute, .grad = grad_permute,
-              .emit = emit_permute, .describe = describe_permute)
+              .emit = emit_permute, .describe = describe_permute,
+              .takes_complex = true)
 
 calx_tensor *calx_permute(calx_tensor *x, calx_dims dims)
 {
@@ -294,7 +296,7 @@ static void emit_expand(cx_graph_emit *e)
 
 CX_OPS_DEFINE(expand, .attr_size = sizeof(cx_graph_shape),
               .infer = infer_expand, .grad = grad_expand, .emit = emit_expand,
-              .describe = describe_shape)
+              .describe = describe_shape, .takes_complex = true)
 
 calx_tensor *calx_expand(calx_tensor *x, calx_dims dims)
 {

@@ -8,9 +8,15 @@
 
 // ---- rules: which operands an op takes --------------------------------------
 
+// Complex operands count, too: the op takes them, or recording it fails.
 static bool is_float(const calx_tensor *x)
 {
-  return x != NULL && cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
+  return x != NULL && cx_dtype_is_inexact(cx_lazy_tensor_shape(x)->dtype);
+}
+
+static bool is_complex(const calx_tensor *x)
+{
+  return x != NULL && cx_dtype_is_complex(cx_lazy_tensor_shape(x)->dtype);
 }
 
 // All element types.
@@ -77,7 +83,29 @@ static calx_tensor *magnitude(const cx_graph_op *op, calx_tensor *x)
 {
   bool is_unsigned =
       x != NULL && cx_dtype_is_unsigned(cx_lazy_tensor_shape(x)->dtype);
+  if (is_complex(x)) return cx_ops_modulus(x);
   return is_unsigned ? cx_lazy_tensor_detached(x) : numeric(op, x);
+}
+
+// Predicates of both parts of a complex number.
+static calx_tensor *parts(const cx_graph_op *op, calx_tensor *x,
+                          calx_tensor *(*join)(calx_tensor *, calx_tensor *))
+{
+  if (!is_complex(x)) return floating(op, x);
+  calx_tensor *bad;
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  calx_tensor *re = calx_real(x), *im = calx_imag(x);
+  return join(cx_ops_record(op, &re, 1, NULL), cx_ops_record(op, &im, 1, NULL));
+}
+
+static calx_tensor *both(const cx_graph_op *op, calx_tensor *x)
+{
+  return parts(op, x, calx_bitwise_and);
+}
+
+static calx_tensor *either(const cx_graph_op *op, calx_tensor *x)
+{
+  return parts(op, x, calx_bitwise_or);
 }
 
 // ---- emission ---------------------------------------------------------------
@@ -131,6 +159,19 @@ static calx_tensor *one_minus_square(calx_tensor *x)
   return cx_ops_minus(cx_ops_number(1), calx_square(x));
 }
 
+// g / sqrt(x^2 - 1); on the complex plane the root is one of x - 1 and one of
+// x + 1, which have the branch of the function.
+static calx_tensor *acosh_gradient(calx_tensor *g, calx_tensor *x)
+{
+  if (!is_complex(x)) {
+    calx_tensor *square = cx_ops_minus(calx_square(x), cx_ops_number(1));
+    return calx_mul(g, calx_rsqrt(square));
+  }
+  calx_tensor *low = calx_rsqrt(cx_ops_minus(x, cx_ops_number(1)));
+  calx_tensor *high = calx_rsqrt(cx_ops_plus(x, cx_ops_number(1)));
+  return calx_mul(g, calx_mul(low, high));
+}
+
 // factor e^(-x^2)
 static calx_tensor *gauss(calx_tensor *x, double factor)
 {
@@ -167,20 +208,33 @@ static calx_status *infer_bool(cx_graph_node *node)
     return rule(&cx_ops_##op, x);          \
   }
 
-#define CX_OPS_UNARY(op, rule, emission, gradient)                 \
-  static void grad_##op(cx_lazy_tape *t)                           \
+#define ROW(op, rule, emission, gradient, complex)                 \
+  static void real_grad_##op(cx_lazy_tape *t)                      \
   {                                                                \
     calx_tensor *g = t->out_grads[0];                              \
     (void)g;                                                       \
     t->in_grads[0] = (gradient);                                   \
   }                                                                \
+  static void grad_##op(cx_lazy_tape *t)                           \
+  {                                                                \
+    cx_ops_grad_holomorphic(t, real_grad_##op);                    \
+  }                                                                \
   EMIT_AND_ENTRY(op, rule, emission)                               \
   CX_OPS_DEFINE(op, .infer = cx_ops_infer_same, .grad = grad_##op, \
-                .emit = emit_##op)
+                .emit = emit_##op, .takes_complex = complex)
+#define CX_OPS_UNARY(op, rule, emission, gradient) \
+  ROW(op, rule, emission, gradient, false)
+#define CX_OPS_HOLOMORPHIC(op, rule, emission, gradient) \
+  ROW(op, rule, emission, gradient, true)
 
+#define PREDICATE(op, rule, emission, complex)              \
+  EMIT_AND_ENTRY(op, rule, emission)                        \
+  CX_OPS_DEFINE(op, .infer = infer_bool, .emit = emit_##op, \
+                .takes_complex = complex)
 #define CX_OPS_PREDICATE(op, rule, emission) \
-  EMIT_AND_ENTRY(op, rule, emission)         \
-  CX_OPS_DEFINE(op, .infer = infer_bool, .emit = emit_##op)
+  PREDICATE(op, rule, emission, false)
+#define CX_OPS_PREDICATE_OF_COMPLEX(op, rule, emission) \
+  PREDICATE(op, rule, emission, true)
 #include "ops/unary.def"
 
 // ---- polygamma --------------------------------------------------------------
@@ -238,7 +292,9 @@ typedef struct to_dtype_attrs {
 static void grad_to_dtype(cx_lazy_tape *t)
 {
   const calx_dtype dtype = cx_in(t->node, 0)->dtype;
-  t->in_grads[0] = calx_to_dtype(t->out_grads[0], dtype);
+  calx_tensor *g = t->out_grads[0];
+  if (!cx_dtype_is_complex(dtype)) g = calx_real(g);
+  t->in_grads[0] = calx_to_dtype(g, dtype);
 }
 
 static calx_status *infer_to_dtype(cx_graph_node *node)
@@ -259,6 +315,10 @@ static void emit_to_dtype(cx_graph_emit *e)
     e->out[0] = cx_hlo_compare(e->b, CX_HLO_NE, v, like(e, 0));
     return;
   }
+  if (cx_dtype_is_complex(to->dtype) && !cx_dtype_is_complex(from->dtype)) {
+    e->out[0] = cx_ops_emit_complex(e, v, NULL, to->dtype);
+    return;
+  }
   if (cx_dtype_is_float(from->dtype) && cx_dtype_is_int(to->dtype) &&
       calx_dtype_size(to->dtype) < 4) {
     v = cx_hlo_convert(e->b, v, CX_HLO_I32);
@@ -274,7 +334,8 @@ static void describe_to_dtype(const void *attrs, cx_text *out)
 
 CX_OPS_DEFINE(to_dtype, .attr_size = sizeof(to_dtype_attrs),
               .infer = infer_to_dtype, .grad = grad_to_dtype,
-              .emit = emit_to_dtype, .describe = describe_to_dtype)
+              .emit = emit_to_dtype, .describe = describe_to_dtype,
+              .takes_complex = true)
 
 calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype)
 {
@@ -286,6 +347,12 @@ calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype)
   if (cx_lazy_tensor_shape(x)->dtype == dtype &&
       !cx_lazy_tensor_is(x, CX_LAZY_T_WEAK))
     return x;
+  if (is_complex(x) && !cx_dtype_is_complex(dtype) && dtype != CALX_BOOL) {
+    return cx_ops_invalid(
+        "to_dtype: %s as %s would lose its imaginary part: take calx_real, "
+        "calx_imag or calx_abs of it",
+        cx_graph_shape_str(cx_lazy_tensor_shape(x)), calx_dtype_name(dtype));
+  }
   to_dtype_attrs a = { (uint32_t)dtype };
   return cx_ops_record(&cx_ops_to_dtype, &x, 1, &a);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "lazy/lazy.h"
 #include "optim/optimizer.h"
 
@@ -128,6 +129,12 @@ static calx_status *check_param(const calx_optimizer *opt, const char *path,
     return cx_invalid("%s: parameter '%s' is on %s, those before it on %s",
                       rule, path, calx_device_name(device),
                       calx_device_name(opt->device));
+  }
+  if (cx_dtype_is_complex(calx_tensor_dtype(t))) {
+    return cx_invalid(
+        "%s: parameter '%s' is %s, and optimisers take real ones: train its "
+        "calx_view_as_real and make the complex tensor of it in the forward",
+        rule, path, cx_graph_shape_str(cx_lazy_tensor_shape(t)));
   }
   if (opt->rule->check_param == NULL) return NULL;
   return cx_annotate(opt->rule->check_param(t), "it is '%s'", path);

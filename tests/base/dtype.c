@@ -46,6 +46,15 @@ static void test_promotion(void **state)
       assert_true(cx_dtype_valid(got));
     }
   }
+  for (int d = CALX_BOOL; d <= CALX_C128; d++) {
+    const bool wide = d == CALX_F64 || d == CALX_C128;
+    assert_int_equal(cx_dtype_promote((calx_dtype)d, CALX_C64),
+                     wide ? CALX_C128 : CALX_C64);
+    assert_int_equal(cx_dtype_promote(CALX_C64, (calx_dtype)d),
+                     wide ? CALX_C128 : CALX_C64);
+    assert_int_equal(cx_dtype_promote((calx_dtype)d, CALX_C128), CALX_C128);
+    assert_int_equal(cx_dtype_promote(CALX_C128, (calx_dtype)d), CALX_C128);
+  }
 }
 
 static void test_facts(void **state)
@@ -65,6 +74,8 @@ static void test_facts(void **state)
     { CALX_BF16, "bf16", 2, true, false, false },
     { CALX_F16, "f16", 2, true, false, false },
     { CALX_F64, "f64", 8, true, false, false },
+    { CALX_C64, "c64", 8, false, false, false },
+    { CALX_C128, "c128", 16, false, false, false },
   };
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
     assert_string_equal(calx_dtype_name(facts[i].d), facts[i].name);
@@ -73,7 +84,7 @@ static void test_facts(void **state)
     assert_true(cx_dtype_is_int(facts[i].d) == facts[i].is_int);
     assert_true(cx_dtype_is_unsigned(facts[i].d) == facts[i].is_unsigned);
   }
-  const int odd[] = { 0, -1, 14, 1000, INT32_MIN };
+  const int odd[] = { 0, -1, 16, 1000, INT32_MIN };
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     assert_string_equal(calx_dtype_name((calx_dtype)odd[i]), "?");
     assert_int_equal(calx_dtype_size((calx_dtype)odd[i]), 0);

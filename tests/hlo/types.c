@@ -37,13 +37,13 @@ static void test_facts(void **state)
   assert_true(cx_hlo_elem_is_complex(CX_HLO_C64));
   assert_int_equal(cx_hlo_elem_part(CX_HLO_C128), CX_HLO_F64);
   assert_int_equal(cx_hlo_elem_part(CX_HLO_BF16), CX_HLO_BF16);
-  for (int d = CALX_BOOL; d <= CALX_F64; d++) {
+  for (int d = CALX_BOOL; d <= CALX_C128; d++) {
     const cx_hlo_elem e = cx_hlo_elem_of((calx_dtype)d);
     assert_int_equal(cx_hlo_elem_dtype(e), d);
     assert_int_equal(cx_hlo_elem_bytes(e), calx_dtype_size((calx_dtype)d));
   }
   assert_int_equal(cx_hlo_elem_of(CALX_DTYPE_DEFAULT), CX_HLO_INVALID);
-  assert_int_equal(cx_hlo_elem_dtype(CX_HLO_C64), CALX_DTYPE_DEFAULT);
+  assert_int_equal(cx_hlo_elem_dtype(CX_HLO_I4), CALX_DTYPE_DEFAULT);
   assert_int_equal(cx_hlo_elem_class(CX_HLO_INDEX), CX_HLO_CLASS_INDEX);
   assert_int_equal(cx_hlo_elem_class(CX_HLO_TF32), 0);
 }

@@ -8,7 +8,7 @@
 static calx_value *mixed(void)
 {
   calx_value *d = calx_value_container(CALX_KIND_DICT);
-  for (int t = CALX_BOOL; t <= CALX_F64; t++) {
+  for (int t = CALX_BOOL; t <= CALX_C64; t++) {
     CHECK_STATUS_OK(calx_value_set(d, calx_dtype_name((calx_dtype)t),
                                    host((calx_dtype)t, CALX_SHAPE(3, 5))));
   }

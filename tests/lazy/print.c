@@ -121,6 +121,41 @@ static void check_text(calx_tensor *t, const char *wanted)
   calx_string_free(text);
 }
 
+static void check_complex(const double *values, size_t n, double by,
+                          calx_dtype dtype, const char *wanted)
+{
+  calx_dtype part = cx_dtype_part(dtype);
+  unsigned char *data = test_calloc(2 * n * 8 + 1, 1);
+  for (size_t i = 0; i < 2 * n; i++) {
+    const double v = values != NULL ? values[i] : (double)(i / 2);
+    cx_store_double(part, data + i * calx_dtype_size(part),
+                    values == NULL && i % 2 == 1 ? v * by : v);
+  }
+  int64_t dim = (int64_t)n;
+  check_text(calx_host_tensor(data, dtype, calx_dims_of(&dim, 1)), wanted);
+  test_free(data);
+}
+
+// PyTorch's texts: each part has its own format.
+static void test_complex(void **state)
+{
+  (void)state;
+  const double a[] = { 1.5, -2, 3e-5, 1 }, b[] = { 1, 2, -3, -0.0 };
+  const double c[] = { (double)NAN, (double)INFINITY, 0, 1 };
+  const double d[] = { 1e10, 1e-5, 1, 0 };
+  check_complex(a, 2, 0, CALX_C64, "tensor([1.5000e+00-2.j, 3.0000e-05+1.j])");
+  check_complex(b, 2, 0, CALX_C128,
+                "tensor([ 1.+2.j, -3.-0.j], dtype=torch.complex128)");
+  check_complex(c, 2, 0, CALX_C64, "tensor([nan+infj, 0.+1.j])");
+  check_complex(d, 2, 0, CALX_C64,
+                "tensor([1.0000e+10+1.0000e-05j, 1.0000e+00+0.0000e+00j])");
+  check_complex(
+      NULL, 2000, 1000, CALX_C64,
+      "tensor([0.0000e+00+0.0000e+00j, 1.0000e+00+1.0000e+03j, "
+      "2.0000e+00+2.0000e+03j,\n         ..., 1.9970e+03+1.9970e+06j, "
+      "1.9980e+03+1.9980e+06j,\n        1.9990e+03+1.9990e+06j])");
+}
+
 // On the tape: as PyTorch names the function that made it.
 static void test_gradients(void **state)
 {
@@ -165,9 +200,8 @@ static void test_pending(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    LAZY_TEST(test_torch),
-    LAZY_TEST(test_gradients),
-    LAZY_TEST(test_other_device),
+    LAZY_TEST(test_torch),     LAZY_TEST(test_complex),
+    LAZY_TEST(test_gradients), LAZY_TEST(test_other_device),
     LAZY_TEST(test_pending),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);

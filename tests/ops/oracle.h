@@ -36,6 +36,8 @@ bool oracle_call(call *c);
 bool oracle_call_model(call *c);
 // The same of functions of torch that are named rarely.
 bool oracle_call_rest(call *c);
+// The same of complex numbers and Fourier transforms.
+bool oracle_call_complex(call *c);
 // Runs a case of the file and counts it; false, with the reason printed: it
 // differs by more than is allowed. A case with "raises" must be refused.
 bool oracle_case(json_t *k, const safetensors *f, const miss *misses, tally *t);

@@ -84,7 +84,8 @@ static calx_dtype dtype(const char *name)
   } known[] = { { "int64", CALX_I64 },     { "int32", CALX_I32 },
                 { "uint8", CALX_U8 },      { "bool", CALX_BOOL },
                 { "float32", CALX_F32 },   { "float64", CALX_F64 },
-                { "bfloat16", CALX_BF16 }, { "float16", CALX_F16 } };
+                { "bfloat16", CALX_BF16 }, { "float16", CALX_F16 },
+                { "complex64", CALX_C64 }, { "complex128", CALX_C128 } };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strcmp(known[i].name, name) == 0) return known[i].dtype;
   }
@@ -711,5 +712,6 @@ bool oracle_call(call *c)
 {
   c->n_out = 1;
   return unary(c) || binary(c) || reduction_op(c) || shape_op(c) ||
-         model_op(c) || row(c) || oracle_call_model(c) || oracle_call_rest(c);
+         model_op(c) || row(c) || oracle_call_model(c) || oracle_call_rest(c) ||
+         oracle_call_complex(c);
 }

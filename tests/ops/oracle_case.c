@@ -31,6 +31,30 @@ static bool same_kind(double a, double b)
   return isnan(a) ? isnan(b) : isinf(a) ? a == b : isfinite(b);
 }
 
+// The measure of complex numbers, by their absolute values.
+static double complex_distance(const safetensors_entry *want, calx_tensor *t)
+{
+  const calx_dtype part = cx_dtype_part(want->dtype);
+  const size_t size = calx_dtype_size(part);
+  size_t n;
+  double *got = support_read(t, &n), most = 0, worst = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < n; i += 2) {
+      const double re = cx_load_double(part, want->data + i * size);
+      const double im = cx_load_double(part, want->data + (i + 1) * size);
+      const double w = hypot(re, im), d = hypot(got[i] - re, got[i + 1] - im);
+      if (isfinite(w) && pass == 0) most = fmax(most, w);
+      if (!same_kind(got[i], re) || !same_kind(got[i + 1], im)) {
+        worst = (double)INFINITY;
+      }
+      if (!isfinite(d) || pass == 0) continue;
+      worst = fmax(worst, d / (w + 1e-6 + 1e-3 * most));
+    }
+  }
+  test_free(got);
+  return worst;
+}
+
 // The measure; infinity where kinds or shapes differ, with a reason printed.
 static double distance(const safetensors *f, const char *name, calx_tensor *t)
 {
@@ -47,6 +71,7 @@ static double distance(const safetensors *f, const char *name, calx_tensor *t)
                   calx_dtype_name(want.dtype), want.rank);
     return INFINITY;
   }
+  if (cx_dtype_is_complex(want.dtype)) return complex_distance(&want, t);
   size_t n, size = calx_dtype_size(want.dtype);
   double *got = support_read(t, &n), most = 0, worst = 0;
   for (size_t i = 0; i < n; i++) {
@@ -101,7 +126,8 @@ static void load(call *c, json_t *k, const safetensors *f)
   }
 }
 
-// sum_i sum(out_i * upstream_i)
+// sum_i sum(out_i * upstream_i), of complex numbers with their conjugates the
+// real part: PyTorch's gradient of such an output is then its upstream
 static calx_tensor *objective(call *c, json_t *k, const safetensors *f)
 {
   json_t *upstream = json_object_get(k, "upstream"), *name;
@@ -112,7 +138,7 @@ static calx_tensor *objective(call *c, json_t *k, const safetensors *f)
     if (!json_is_string(name)) continue;
     calx_tensor *u =
         safetensors_tensor(f, json_string_value(name), CALX_DTYPE_DEFAULT);
-    calx_tensor *part = calx_sum(calx_mul(c->out[i], u));
+    calx_tensor *part = calx_real(calx_sum(calx_mul(c->out[i], calx_conj(u))));
     total = total == NULL ? part : calx_add(total, part);
   }
   return total;

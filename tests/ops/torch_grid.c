@@ -1,6 +1,7 @@
 // torch_grid: a grid of calls beside PyTorch, which computes what is wanted
 // here and now: torch_grid.py says which. A sample of the cases, all of them
-// with CALX_TEST_LONG=1; those that PyTorch refuses always.
+// with CALX_TEST_LONG=1; those that PyTorch refuses always. CX_GRID_PART: a
+// part of it alone.
 #include "oracle.h"
 
 #include "support/long.h"
@@ -8,7 +9,12 @@
 
 static const miss misses[] = { { 0 } };
 
-enum { CASES_AT_LEAST = 1500 };
+#ifdef CX_GRID_PART
+enum { CASES_AT_LEAST = 1500, EVERY = 4 };
+#else
+#define CX_GRID_PART ""
+enum { CASES_AT_LEAST = 1500, EVERY = 8 };
+#endif
 
 static char folder[] = "/tmp/calx_torch_grid_XXXXXX";
 
@@ -18,6 +24,7 @@ static void generate(void)
   const char *python = getenv("CALX_TEST_PLUGIN_TORCH");
   assert_non_null(python);
   assert_non_null(mkdtemp(folder));
+  if (CX_GRID_PART[0] != '\0') setenv("CALX_TEST_PARTS", CX_GRID_PART, 1);
   snprintf(command, sizeof command, "'%s' '%s/torch_grid.py' '%s'", python,
            CX_TEST_DIR, folder);
   assert_int_equal(system(command), 0);
@@ -43,7 +50,7 @@ static void test_grid(void **state)
   json_t *all = safetensors_json("oracle/ops.json"), *k;
   safetensors *f = safetensors_open("oracle/ops.safetensors");
   const char *only = getenv("CALX_TEST_CASE");
-  size_t i, every = (size_t)long_or(1, 8);
+  size_t i, every = (size_t)long_or(1, EVERY);
   tally t = { 0, 0, 0 };
   json_t *cases = json_object_get(all, "cases");
   json_array_foreach(cases, i, k)

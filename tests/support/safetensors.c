@@ -93,6 +93,11 @@ bool safetensors_find(const safetensors *file, const char *name,
   for (size_t i = 0; i < out->rank; i++) {
     out->dims[i] = json_integer_value(json_array_get(shape, i));
   }
+  if (strncmp(name, "complex/", 8) == 0) {  // kept as pairs
+    assert_true(out->rank > 0 && out->dims[out->rank - 1] == 2);
+    out->dtype = out->dtype == CALX_F64 ? CALX_C128 : CALX_C64;
+    out->rank--;
+  }
   assert_true(cx_dims_bytes(out->dtype, out->dims, out->rank, &out->numel,
                             &out->bytes));
   json_t *offsets = json_object_get(json, "data_offsets");

@@ -103,10 +103,12 @@ static inline void support_close(double actual, double expected,
 }
 
 // The elements as doubles, computed if need be; test_free() them.
+// A complex element is two numbers.
 static inline double *support_read(calx_tensor *t, size_t *out_n)
 {
-  calx_dtype d = calx_tensor_dtype(t);
+  calx_dtype d = cx_dtype_part(calx_tensor_dtype(t));
   size_t n = (size_t)calx_tensor_numel(t), size = calx_dtype_size(d);
+  if (d != calx_tensor_dtype(t)) n *= 2;
   unsigned char *bytes = test_malloc(n * size + 1);
   double *values = test_malloc(n * sizeof *values + 1);
   support_ok(calx_tensor_read(t, bytes, n * size), __FILE__, __LINE__);

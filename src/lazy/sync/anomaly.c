@@ -9,16 +9,18 @@
 static size_t find_nan(calx_tensor *t, calx_status **out_status)
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
-  size_t size = calx_dtype_size(s->dtype);
-  size_t n = (size_t)cx_graph_shape_numel(s), at = SIZE_MAX;
+  // A complex element is two numbers.
+  const size_t parts = cx_dtype_is_complex(s->dtype) ? 2 : 1;
+  size_t size = calx_dtype_size(s->dtype) / parts;
+  size_t n = (size_t)cx_graph_shape_numel(s) * parts, at = SIZE_MAX;
   *out_status = NULL;
-  if (!cx_dtype_is_float(s->dtype) || n == 0) return at;
+  if (!cx_dtype_is_inexact(s->dtype) || n == 0) return at;
   unsigned char *data = cx_alloc(n * size);
   *out_status =
       data == NULL ? cx_out_of_memory() : calx_tensor_read(t, data, n * size);
   for (size_t k = 0; *out_status == NULL && k < n && at == SIZE_MAX; k++) {
     double v = cx_load_double(s->dtype, data + k * size);
-    if (v != v) at = k;
+    if (v != v) at = k / parts;
   }
   cx_free(data);
   return at;

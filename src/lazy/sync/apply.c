@@ -81,14 +81,36 @@ static bool connect(cx_graph_node *node, const cx_lazy_call *call)
   return any;
 }
 
+// Complex operands and results, which an op has to declare: one whose rules
+// are written for real numbers would be wrong in silence. Nor may a composition
+// take them that does not say so.
+static calx_status *check_complex(const cx_graph_node *node)
+{
+  if (node->op->takes_complex && !cx_lazy_self.composite.real) return NULL;
+  const cx_graph_shape *bad = NULL;
+  for (uint32_t i = 0; i < node->n_in && bad == NULL; i++) {
+    if (cx_dtype_is_complex(cx_in(node, i)->dtype)) bad = cx_in(node, i);
+  }
+  for (uint32_t k = 0; k < node->n_out && bad == NULL; k++) {
+    const cx_graph_shape *s = &node->out[k].shape;
+    if (cx_dtype_is_complex(s->dtype)) bad = s;
+  }
+  if (bad == NULL) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: %s is complex, and this function is one of real numbers "
+                  "only; calx_real, calx_imag, calx_abs and calx_view_as_real "
+                  "make real tensors of complex ones",
+                  cx_graph_node_name(node), cx_graph_shape_str(bad));
+}
+
 // Whether the bytes fit by a bound that needs no product: every size is below
-// 2^bits, and an element has at most 2^3 bytes.
+// 2^bits, and an element has at most 2^4 bytes.
 static bool is_small(const cx_graph_shape *s)
 {
   uint64_t all = 1;
   for (uint32_t i = 0; i < s->rank; i++) all |= (uint64_t)s->dims[i];
   uint32_t bits = 64 - (uint32_t)__builtin_clzll(all);
-  return bits * s->rank + 3 < 63;
+  return bits * s->rank + 4 < 63;
 }
 
 // What follows counts elements and bytes in 64 bits.
@@ -119,8 +141,9 @@ static calx_status *build(const cx_lazy_call *call, cx_graph_node **out_node)
   for (uint32_t k = 0; k < call->n_slots; k++) node->slots[k] = call->slots[k];
   node->site = *cx_site();
   node->module = cx_lazy_self.module;
-  node->composite = cx_lazy_self.composite;
+  node->composite = cx_lazy_self.composite.name;
   CALX_TRY(call->op->infer(node));
+  CALX_TRY(check_complex(node));
   return check_sizes(node, n_out);
 }
 

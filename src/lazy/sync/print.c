@@ -15,10 +15,14 @@
 
 enum { EDGE = 3, LINE_WIDTH = 80, THRESHOLD = 1000, PRECISION = 4 };
 
-typedef struct tensor_printer {
+typedef struct tensor_printer tensor_printer;
+struct tensor_printer {
   const cx_graph_shape *shape;
   const unsigned char *data;
   size_t element;
+  calx_dtype dtype;  // of complex numbers that of the part that is printed
+  tensor_printer
+      *imag;  // prints the imaginary parts behind; NULL: real numbers
   int64_t strides[CALX_MAX_RANK];  // in elements
   bool summarize;
   bool is_float, int_mode, sci_mode;
@@ -26,7 +30,7 @@ typedef struct tensor_printer {
   double least, most;  // of the finite values that are not 0, absolute
   bool any;
   cx_text *out;
-} tensor_printer;
+};
 
 static bool has_gap(const tensor_printer *p, uint32_t dim)
 {
@@ -78,7 +82,7 @@ static int format_real(const tensor_printer *p, double v, char out[MOST_DIGITS])
 static int format_number(const tensor_printer *p, const unsigned char *element,
                          char out[MOST_DIGITS])
 {
-  calx_dtype dtype = p->shape->dtype;
+  calx_dtype dtype = p->dtype;
   if (p->is_float) return format_real(p, cx_load_double(dtype, element), out);
   long long i = (long long)cx_load_int(dtype, element);
   if (dtype == CALX_BOOL) {
@@ -91,7 +95,7 @@ static void measure(tensor_printer *p, const unsigned char *element)
 {
   char text[MOST_DIGITS];
   if (p->is_float) {
-    double v = cx_load_double(p->shape->dtype, element);
+    double v = cx_load_double(p->dtype, element);
     if (!isfinite(v) || v == 0.0) return;
   }
   int n = format_number(p, element, text);
@@ -100,7 +104,7 @@ static void measure(tensor_printer *p, const unsigned char *element)
 
 static void find_range(tensor_printer *p, const unsigned char *element)
 {
-  double v = cx_load_double(p->shape->dtype, element), a = fabs(v);
+  double v = cx_load_double(p->dtype, element), a = fabs(v);
   if (!isfinite(v) || v == 0.0) return;
   if (!p->any || a < p->least) p->least = a;
   if (!p->any || a > p->most) p->most = a;
@@ -118,6 +122,7 @@ static void choose_format(tensor_printer *p)
                   (!p->int_mode && p->least < 1.0e-4);
   }
   for_each_shown(p, 0, 0, measure);
+  if (p->imag != NULL) choose_format(p->imag);
 }
 
 static void print_number(tensor_printer *p, int64_t at)
@@ -126,6 +131,10 @@ static void print_number(tensor_printer *p, int64_t at)
   int n = format_number(p, p->data + (size_t)at * p->element, text);
   for (; n < p->width; n++) cx_text_char(p->out, ' ');
   cx_text_append(p->out, text);
+  if (p->imag == NULL) return;
+  format_number(p->imag, p->imag->data + (size_t)at * p->element, text);
+  if (text[0] != '-') cx_text_char(p->out, '+');
+  cx_text_format(p->out, "%sj", text);
 }
 
 // ---- lines ------------------------------------------------------------------
@@ -141,7 +150,8 @@ static void print_vector(tensor_printer *p, uint32_t dim, int64_t at,
                          int indent)
 {
   bool gap = has_gap(p, dim);
-  int per_line = (LINE_WIDTH - indent) / (p->width + 2);
+  int width = p->width + 2 + (p->imag != NULL ? p->imag->width + 1 : 0);
+  int per_line = (LINE_WIDTH - indent) / width;
   if (per_line < 1) per_line = 1;
   cx_text_char(p->out, '[');
   int64_t cells = shown(p, dim) + gap;
@@ -193,6 +203,7 @@ static void print_body(tensor_printer *p, uint32_t dim, int64_t at, int indent)
 static void format_dtype(calx_dtype d, char *out, size_t size)
 {
   const char *kind = d == CALX_BF16            ? "bfloat"
+                     : cx_dtype_is_complex(d)  ? "complex"
                      : cx_dtype_is_float(d)    ? "float"
                      : cx_dtype_is_unsigned(d) ? "uint"
                                                : "int";
@@ -262,7 +273,7 @@ static void suffixes(cx_text *out, const calx_tensor *t)
     suffix(out, text);
   }
   if (empty && s->rank != 1) size_suffix(out, s);
-  bool plain = s->dtype == CALX_F32 ||
+  bool plain = s->dtype == CALX_F32 || s->dtype == CALX_C64 ||
                (!empty && (s->dtype == CALX_I64 || s->dtype == CALX_BOOL));
   if (!plain) {
     char name[32];
@@ -282,7 +293,8 @@ static void format_tensor(const calx_tensor *t, const unsigned char *data,
   tensor_printer p = { .shape = s,
                        .data = data,
                        .element = calx_dtype_size(s->dtype),
-                       .is_float = cx_dtype_is_float(s->dtype),
+                       .dtype = cx_dtype_part(s->dtype),
+                       .is_float = cx_dtype_is_inexact(s->dtype),
                        .out = out };
   int64_t stride = 1;
   for (uint32_t i = s->rank; i-- > 0;) {
@@ -294,6 +306,9 @@ static void format_tensor(const calx_tensor *t, const unsigned char *data,
     cx_text_append(out, "[]");
   } else {
     p.summarize = stride > THRESHOLD;
+    tensor_printer imag = p;
+    imag.data += calx_dtype_size(p.dtype);
+    if (p.dtype != s->dtype) p.imag = &imag;
     choose_format(&p);
     print_body(&p, 0, 0, 7);
   }

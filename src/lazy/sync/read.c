@@ -129,7 +129,8 @@ calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
   return NULL;
 }
 
-// The only element into 8 bytes. False: the scope holds the reason.
+// The only element, of a real type, into 8 bytes. False: the scope holds the
+// reason.
 static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
@@ -141,6 +142,11 @@ static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
     status = cx_error(
         CALX_INVALID_ARGUMENT, "%s: %s has %lld elements, one is wanted", call,
         cx_graph_shape_str(s), (long long)cx_graph_shape_numel(s));
+  } else if (cx_dtype_is_complex(s->dtype)) {
+    status = cx_invalid(
+        "%s: %s is complex: read it with calx_tensor_read, or its calx_real, "
+        "calx_imag or calx_abs",
+        call, cx_graph_shape_str(s));
   }
   if (status == NULL) {
     if (t->host == NULL) cx_counter_add(&items, 1);

@@ -127,21 +127,22 @@ bool cx_lazy_sync_is_deferred(void)
   return deferred;
 }
 
-const char *cx_lazy_composite_begin(const char *name)
+cx_lazy_composite_state cx_lazy_composite_begin(const char *name, bool real)
 {
-  const char *before = cx_lazy_self.composite;
-  if (before == NULL) cx_lazy_self.composite = name;
+  const cx_lazy_composite_state before = cx_lazy_self.composite;
+  if (before.name == NULL) cx_lazy_self.composite.name = name;
+  if (real) cx_lazy_self.composite.real = true;
   return before;
 }
 
-void cx_lazy_composite_end(const char *const *before)
+void cx_lazy_composite_end(const cx_lazy_composite_state *before)
 {
   cx_lazy_self.composite = *before;
 }
 
 const char *cx_lazy_composite(void)
 {
-  return cx_lazy_self.composite;
+  return cx_lazy_self.composite.name;
 }
 
 const char *cx_lazy_module_path_set(const char *path)

@@ -72,7 +72,7 @@ bool cx_lazy_tensor_requires_grad(const calx_tensor *t)
   uint32_t on_tape = CX_GRAPH_NODE_GRAD | CX_GRAPH_NODE_TAPE_ENDED;
   return t->node != NULL && (t->flags & CX_LAZY_T_DETACHED) == 0 &&
          (cx_graph_node_flags(t->node) & on_tape) != 0 &&
-         cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype);
+         cx_dtype_is_inexact(cx_lazy_tensor_shape(t)->dtype);
 }
 
 bool cx_lazy_tensor_is_leaf(const calx_tensor *t)
