@@ -82,15 +82,14 @@ static calx_fftshift_options shift(const call *c)
 #define OPERAND_fftn X
 #define OPERAND_fftfreq whole(c, "n", 0)
 #define OPERAND_fftshift X
-#define EACH_TRANSFORM(M)                                                \
-  M(fft, fft)                                                            \
-  M(fft, ifft)                                                           \
-  M(fft, rfft)                                                           \
-  M(fft, irfft)                                                          \
-  M(fft, hfft) M(fft, ihfft) M(fftn, fftn) M(fftn, ifftn) M(fftn, rfftn) \
-      M(fftn, irfftn) M(fftn, fft2) M(fftn, ifft2) M(fftn, rfft2)        \
-          M(fftn, irfft2) M(fftfreq, fftfreq) M(fftfreq, rfftfreq)       \
-              M(fftshift, fftshift) M(fftshift, ifftshift)
+// clang-format off
+#define EACH_TRANSFORM(M) \
+  M(fft, fft) M(fft, ifft) M(fft, rfft) M(fft, irfft) M(fft, hfft) \
+  M(fft, ihfft) M(fftn, fftn) M(fftn, ifftn) M(fftn, rfftn) M(fftn, irfftn) \
+  M(fftn, fft2) M(fftn, ifft2) M(fftn, rfft2) M(fftn, irfft2) \
+  M(fftfreq, fftfreq) M(fftfreq, rfftfreq) M(fftshift, fftshift) \
+  M(fftshift, ifftshift)
+// clang-format on
 EACH_TRANSFORM(FROM)
 
 #define ONE(name)                                \
