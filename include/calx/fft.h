@@ -136,6 +136,38 @@ CALX_API calx_tensor *calx_fftshift_with(calx_tensor *x,
 CALX_API calx_tensor *calx_ifftshift_with(calx_tensor *x,
                                           const calx_fftshift_options *options);
 
+// ---- short-time transforms --------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_stft_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t hop_length; /* between frames; 0 = n_fft / 4 */
+  CALX_NAMED int64_t win_length; /* 0 = n_fft */
+  /* NULL: ones; a real (win_length), in the middle of the n_fft numbers */
+  CALX_NAMED calx_tensor *window;
+  CALX_NAMED bool no_center; /* no padding: frame t begins at t hop_length */
+  CALX_NAMED calx_pad_mode pad_mode; /* of x; 0 = CALX_PAD_REFLECT */
+  CALX_NAMED bool pad_zeros;         /* zeros in place of .pad_mode */
+  CALX_NAMED bool normalized;        /* by 1/sqrt(n_fft) */
+  /* of real numbers all n_fft frequencies; of complex ones it is always so */
+  CALX_NAMED bool twosided;
+  /* of calx_istft: the numbers of the result, 0: as many as the frames cover */
+  CALX_NAMED int64_t length;
+  CALX_NAMED bool return_complex; /* of calx_istft: the frames were complex */
+} calx_stft_options;
+/** The transforms of overlapping frames of x times a window.
+ *  @shape (L) or (B, L) -> (n_fft/2 + 1, frames) or (B, n_fft/2 + 1, frames)
+ *  @dtype complex or real; the result is complex @source torch.stft */
+CALX_API calx_tensor *calx_stft_with(calx_tensor *x, int64_t n_fft,
+                                     const calx_stft_options *options);
+/** The inverse of calx_stft with the same options: overlapping frames are added
+ *  and divided by the sum of the windows' squares. Where that sum is 0 the
+ *  result is NaN; PyTorch reads the window and fails.
+ *  @shape (n_fft/2 + 1, frames) or (B, n_fft/2 + 1, frames) -> (L) or (B, L)
+ *  @dtype complex @source torch.istft */
+CALX_API calx_tensor *calx_istft_with(calx_tensor *x, int64_t n_fft,
+                                      const calx_stft_options *options);
+
 #ifdef __cplusplus
 }
 #endif
@@ -178,6 +210,10 @@ CALX_API calx_tensor *calx_ifftshift_with(calx_tensor *x,
 #define CALX_FFTFREQ_(n, ...) (calx_at_(CALX_HERE), calx_fftfreq_with(n, CALX_O_((&(calx_fftfreq_options){ __VA_ARGS__ }))))
 #define calx_rfftfreq(...) CALX_RFFTFREQ_(__VA_ARGS__, .size = sizeof(calx_fftfreq_options))
 #define CALX_RFFTFREQ_(n, ...) (calx_at_(CALX_HERE), calx_rfftfreq_with(n, CALX_O_((&(calx_fftfreq_options){ __VA_ARGS__ }))))
+#define calx_stft(x, ...) CALX_STFT_(x, __VA_ARGS__, .size = sizeof(calx_stft_options))
+#define CALX_STFT_(x, n_fft, ...) (calx_at_(CALX_HERE), calx_stft_with(CALX_T_(x), n_fft, CALX_O_((&(calx_stft_options){ __VA_ARGS__ }))))
+#define calx_istft(x, ...) CALX_ISTFT_(x, __VA_ARGS__, .size = sizeof(calx_stft_options))
+#define CALX_ISTFT_(x, n_fft, ...) (calx_at_(CALX_HERE), calx_istft_with(CALX_T_(x), n_fft, CALX_O_((&(calx_stft_options){ __VA_ARGS__ }))))
 // clang-format on
 #endif
 #endif

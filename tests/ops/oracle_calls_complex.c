@@ -108,6 +108,44 @@ static calx_tensor *call_complex(const call *c)
   return calx_complex(X, Y);
 }
 
+static bool flag(const call *c, const char *name, bool otherwise)
+{
+  json_t *v = attr(c, name);
+  return json_is_boolean(v) ? json_is_true(v) : otherwise;
+}
+
+static calx_stft_options stft_options(const call *c)
+{
+  const char *mode = json_string_value(attr(c, "pad_mode"));
+  const bool zeros = mode != NULL && strcmp(mode, "constant") == 0;
+  const bool edge = mode != NULL && strcmp(mode, "replicate") == 0;
+  return (calx_stft_options){ .size = sizeof(calx_stft_options),
+                              .hop_length = whole(c, "hop_length", 0),
+                              .win_length = whole(c, "win_length", 0),
+                              .window = c->n_in > 1 ? Y : NULL,
+                              .no_center = !flag(c, "center", true),
+                              .pad_mode =
+                                  edge ? CALX_PAD_REPLICATE : CALX_PAD_CONSTANT,
+                              .pad_zeros = zeros,
+                              .normalized = flag(c, "normalized", false),
+                              .twosided = !flag(c, "onesided", true),
+                              .length = whole(c, "length", 0),
+                              .return_complex =
+                                  flag(c, "return_complex", false) };
+}
+
+static calx_tensor *call_stft(const call *c)
+{
+  const calx_stft_options o = stft_options(c);
+  return calx_stft_with(X, whole(c, "n_fft", 0), &o);
+}
+
+static calx_tensor *call_istft(const call *c)
+{
+  const calx_stft_options o = stft_options(c);
+  return calx_istft_with(X, whole(c, "n_fft", 0), &o);
+}
+
 static calx_tensor *call_polar(const call *c)
 {
   return calx_polar(X, Y);
@@ -123,6 +161,8 @@ bool oracle_call_complex(call *c)
 #define SINGLE(name) { #name, call_##name },
     EACH_TRANSFORM(TRANSFORM) EACH_ONE(SINGLE){ "complex", call_complex },
     { "polar", call_polar },
+    { "stft", call_stft },
+    { "istft", call_istft },
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (strcmp(c->op, table[i].name) != 0) continue;

@@ -13,7 +13,16 @@ def freq(op):
     return lambda x, n, d=1: getattr(torch.fft, op)(n, d)
 
 
+def stft(x, window=None, **k):
+    return torch.stft(x, window=window, return_complex=True, **k)
+
+
+def istft(x, window=None, **k):
+    return torch.istft(x, window=window, **k)
+
+
 SPECIAL = {
+    "stft": stft, "istft": istft,
     **{op: getattr(torch.fft, op) for op in ONE + MANY + TWO},
     **{op: freq(op) for op in ("fftfreq", "rfftfreq")},
     **{op: getattr(torch.fft, op) for op in ("fftshift", "ifftshift")},
@@ -234,7 +243,57 @@ def dimensions(case, f, z):
         case(op, [take(op, 0, 3)])
 
 
+def short_time(case, f, z):
+    hann = torch.hann_window
+    for kind in ("f32", "f64"):
+        double = kind == "f64"
+        dtype = torch.float64 if double else torch.float32
+        x, y = f(2, 40, kind=kind), z(40, kind="c128" if double else "c64")
+        for n, hop, win in [(8, 2, 8), (8, None, None), (9, 3, 6), (16, 5, 11),
+                            (4, 1, 3), (2, 1, 2)]:
+            k = {"n_fft": n}
+            if hop is not None:
+                k.update(hop_length=hop, win_length=win)
+            w = hann(win or n, dtype=dtype) + 0.1
+            for center, normalized in itertools.product((True, False), repeat=2):
+                k.update(center=center, normalized=normalized)
+                case("stft", [x, w], **k)
+                case("stft", [x[0]], **k)
+                case("stft", [x[0], w], onesided=False, **k)
+                case("stft", [y, w], onesided=False, **k)
+                bins = n // 2 + 1
+                s = z(2, bins, 7, kind="c128" if double else "c64")
+                case("istft", [s, w], **k)
+                case("istft", [s[0]], **k)
+                case("istft", [s, w], length=10, **k)
+                case("istft", [s, w], length=60, **k)
+                t = z(n, 5, kind="c128" if double else "c64")
+                case("istft", [t, w], onesided=False, **k)
+                case("istft", [t, w], onesided=False, return_complex=True, **k)
+        for mode in ("constant", "replicate", "reflect"):
+            case("stft", [x], n_fft=8, pad_mode=mode)
+        case("stft", [x.double(), hann(8)], n_fft=8)
+        case("stft", [x, hann(8, dtype=torch.float64)], n_fft=8)
+    x, s = f(2, 20), z(5, 7)
+    for k in ({"n_fft": 0}, {"n_fft": 41}, {"n_fft": 8, "hop_length": -1},
+              {"n_fft": 8, "win_length": 9}, {"n_fft": 8, "win_length": -1}):
+        case("stft", [x], center=False, **k)
+        case("istft", [s], **k)
+    case("stft", [x, hann(7)], n_fft=8)
+    case("stft", [x, hann(8).reshape(2, 4)], n_fft=8)
+    case("stft", [f(2, 3, 20)], n_fft=8)
+    case("stft", [f()], n_fft=8)
+    case("stft", [f(3)], n_fft=16)
+    case("istft", [z(6, 7)], n_fft=8)
+    case("istft", [z(5, 0)], n_fft=8)
+    case("istft", [z(5)], n_fft=8)
+    case("istft", [f(5, 7)], n_fft=8)
+    case("istft", [s], n_fft=8, hop_length=6, win_length=4)
+    case("istft", [s, hann(9)], n_fft=8)
+
+
 def parts(case, values):
     f, z = makers(values)
-    for part in (elementwise, refused, moved, one_dimension, dimensions):
+    for part in (elementwise, refused, moved, one_dimension, dimensions,
+                 short_time):
         part(case, f, z)
