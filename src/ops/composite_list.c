@@ -200,7 +200,10 @@ static void split_evenly(const char *op, calx_tensor *x, size_t sections,
 static void split_at(const char *op, calx_tensor *x, calx_dims indices,
                      uint32_t least, int dim, calx_tensor **out)
 {
-  if (!dim_to_split(op, x, least, &dim, indices.count + 1, out)) return;
+  // A list of more than calx_dims holds is refused for as many results.
+  const size_t most = CALX_MAX_RANK;
+  const size_t n = 1 + (indices.count < most ? indices.count : most);
+  if (!dim_to_split(op, x, least, &dim, n, out)) return;
   calx_tensor_split_at(x, indices, dim, out);
 }
 

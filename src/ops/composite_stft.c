@@ -67,8 +67,8 @@ static calx_fft_options fft_options(const frames *f, int64_t n)
                                                       : CALX_FFT_BACKWARD };
 }
 
-// Where frame t has its number i: t hop + i. Rank 2.
-static calx_tensor *places(const frames *f, calx_device *device)
+// The index of number i of frame t: t hop + i. Rank 2.
+static calx_tensor *indices_of(const frames *f, calx_device *device)
 {
   calx_create_options c = { .size = sizeof c,
                             .dtype = CALX_I64,
@@ -108,7 +108,7 @@ static calx_tensor *stft(frames *f, calx_tensor *x)
                           f->op, (long long)f->n_fft, (long long)s->dims[1]);
   }
   f->count = 1 + (s->dims[1] - f->n_fft) / f->hop;
-  calx_tensor *y = cx_ops_take(x, places(f, device), 1);
+  calx_tensor *y = cx_ops_take(x, indices_of(f, device), 1);
   if (window != NULL) y = calx_mul(y, window);
   if (cx_lazy_tensor_poisoned(y)) return y;
   const calx_fft_options o = fft_options(f, 0);
@@ -151,7 +151,7 @@ static calx_tensor *added(const frames *f, calx_tensor *y, int64_t size,
                             .dtype = s->dtype,
                             .device = device };
   calx_tensor *index =
-      calx_reshape(places(f, device), calx_dims_of(flat + 1, 1));
+      calx_reshape(indices_of(f, device), calx_dims_of(flat + 1, 1));
   return calx_index_add_with(calx_zeros_with(calx_dims_of(whole, 2), &c), 1,
                              index, calx_reshape(y, calx_dims_of(flat, 2)),
                              NULL);

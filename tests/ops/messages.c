@@ -236,6 +236,7 @@ static void test_lists(void **state)
   SAYS((calx_split(x, many, 0, parts), parts[7]), "split: 9 sizes, calx_dims");
   SAYS((calx_tensor_split_at(x, many, 0, parts), parts[8]),
        "tensor_split: 9 indices, calx_dims holds 8");
+  SAYS((calx_dsplit_at(x, many, parts), parts[8]), "dsplit: f32[2,3], rank 3");
   SAYS(calx_mvlgamma(x, 0), "mvlgamma: p is 0, 1 to 4096 is possible");
 }
 
