@@ -524,6 +524,8 @@ CALX_HPP_OPTIMIZER_(lamb, calx_lamb_options)
 CALX_HPP_OPTIMIZER_(lars, calx_lars_options)
 CALX_HPP_OPTIMIZER_(lion, calx_lion_options)
 CALX_HPP_OPTIMIZER_(adafactor, calx_adafactor_options)
+CALX_HPP_OPTIMIZER_(muon, calx_muon_options)
+CALX_HPP_OPTIMIZER_(lbfgs, calx_lbfgs_options)
 #undef CALX_HPP_OPTIMIZER_
 
 inline void step(const optimizer_ptr &opt, const place &here = place())

@@ -40,7 +40,7 @@ static calx_status *remember(cx_optim_lbfgs *l, size_t most)
     yy += y * y;
   }
   if (!(ys > 1e-10)) return NULL;
-  if (s->n_old == most && most != 0) forget_oldest(s);
+  while (s->n_old >= most) forget_oldest(s);
   if (!cx_optim_lbfgs_grow(s, l->size)) return cx_out_of_memory();
   double *dir = s->old_dirs[s->n_old - 1], *way = s->old_stps[s->n_old - 1];
   for (size_t i = 0; i < l->size; i++) {
@@ -218,6 +218,14 @@ static calx_status *add_group(calx_optimizer *opt, const cx_optim_group *group,
       "lbfgs: LBFGS doesn't support per-parameter options (parameter groups)");
 }
 
+static calx_status *check(const cx_optim_group *g)
+{
+  if (((const cx_optim_lbfgs_group *)g)->history_size >= 1) return NULL;
+  return cx_invalid(
+      "lbfgs: history_size 0, a whole number of 1 or more is "
+      "wanted");
+}
+
 static void free_all(calx_optimizer *opt)
 {
   cx_optim_lbfgs_state_free(&((cx_optim_lbfgs *)opt)->s);
@@ -243,6 +251,7 @@ static const cx_optim_rule rule = { .name = "lbfgs",
                                     .bytes = sizeof(cx_optim_lbfgs),
                                     .group_bytes = sizeof(cx_optim_lbfgs_group),
                                     .needs_shape = true,
+                                    .check = check,
                                     .step = step_without,
                                     .step_closure = step,
                                     .add_group = add_group,

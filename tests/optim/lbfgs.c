@@ -363,6 +363,16 @@ static void check_error(calx_optimizer *opt, const char *piece)
   calx_optimizer_free(opt);
 }
 
+static size_t history_of(const net *m)
+{
+  calx_value *dict;
+  CHECK_STATUS_OK(calx_optimizer_state_dict(m->opt, &dict));
+  const calx_value *own = calx_value_get_at(calx_value_get(dict, "state"), 0);
+  size_t n = calx_value_count(calx_value_get(own, "old_dirs"));
+  calx_value_free(dict);
+  return n;
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -383,11 +393,18 @@ static void test_refused(void **state)
               "tolerance_grad nan");
   net_free(&m);
   m = make_net(1, CALX_F64);
-  m.opt = calx_lbfgs(NULL, .params = &m.w, .n_params = 1);
+  m.opt = calx_lbfgs(NULL, .params = &m.w, .n_params = 1, .max_iter = 3);
   calx_optimizer_add_param_group(m.opt, NULL, .params = &m.b, .n_params = 1);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(),
                "doesn't support per-parameter options");
   step(&m);
+  calx_optimizer_set_option(m.opt, 0, "history_size", 0);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(),
+               "history_size 0");
+  calx_optimizer_set_option(m.opt, 0, "history_size", 1);  // it has more
+  CHECK_STATUS_OK(calx_scope_take_error());
+  step(&m);
+  assert_true(history_of(&m) <= 1);
   net_free(&m);
 }
 
