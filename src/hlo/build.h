@@ -91,6 +91,7 @@ cx_hlo_value *cx_hlo_broadcast_in_dim(cx_hlo_builder *b, cx_hlo_value *x,
                                       const int64_t *at);
 cx_hlo_value *cx_hlo_transpose(cx_hlo_builder *b, cx_hlo_value *x,
                                const int64_t *permutation);
+// NULL strides: 1 in each dimension.
 cx_hlo_value *cx_hlo_slice(cx_hlo_builder *b, cx_hlo_value *x,
                            const int64_t *start, const int64_t *limit,
                            const int64_t *stride);

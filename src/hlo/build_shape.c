@@ -43,10 +43,20 @@ cx_hlo_value *cx_hlo_slice(cx_hlo_builder *b, cx_hlo_value *x,
                            const int64_t *start, const int64_t *limit,
                            const int64_t *stride)
 {
+  const size_t rank = rank_of(x);
+  if (stride == NULL && b->failed == NULL) {
+    int64_t *ones = CX_ARENA_ARRAY(&b->module->arena, int64_t, rank + 1);
+    if (ones == NULL) {
+      cx_hlo_builder_fail(b, cx_out_of_memory());
+      return NULL;
+    }
+    for (size_t i = 0; i < rank; i++) ones[i] = 1;
+    stride = ones;
+  }
   cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_SLICE, &x, 1, 1, 0);
-  cx_hlo_build_ints(b, op, CX_HLO_A_START_INDICES, start, rank_of(x));
-  cx_hlo_build_ints(b, op, CX_HLO_A_LIMIT_INDICES, limit, rank_of(x));
-  cx_hlo_build_ints(b, op, CX_HLO_A_STRIDES, stride, rank_of(x));
+  cx_hlo_build_ints(b, op, CX_HLO_A_START_INDICES, start, rank);
+  cx_hlo_build_ints(b, op, CX_HLO_A_LIMIT_INDICES, limit, rank);
+  cx_hlo_build_ints(b, op, CX_HLO_A_STRIDES, stride, rank);
   return cx_hlo_build_end(b, op);
 }
 

@@ -205,7 +205,7 @@ static size_t shapes(cx_hlo_builder *b, cx_hlo_value **out)
   out[n++] = cx_hlo_transpose(b, x, LIST(2, 0, 1));
   out[n++] = cx_hlo_slice(b, x, LIST(0, 1, 0), LIST(2, 3, 4), LIST(1, 1, 3));
   cx_hlo_value *both[] = { x, out[5] };
-  out[n++] = cx_hlo_slice(b, x, LIST(1, 0, 0), LIST(2, 3, 4), LIST(1, 1, 1));
+  out[n++] = cx_hlo_slice(b, x, LIST(1, 0, 0), LIST(2, 3, 4), NULL);
   both[1] = out[n - 1];
   out[n++] = cx_hlo_concatenate(b, both, 2, 0);
   cx_hlo_value *value = series(b, SCALAR(F32), -1, 0);
@@ -410,6 +410,33 @@ static size_t select_and_scatter(cx_hlo_builder *b, cx_hlo_value **out)
   return 2;
 }
 
+// ---- linear algebra ----
+
+static size_t factors(cx_hlo_builder *b, cx_hlo_value **out)
+{
+  // x x^T + 0.5, and 40 on the diagonal.
+  cx_hlo_value *x = series(b, TYPE(F32, 2, 5, 3), -1, 0.125);
+  const cx_hlo_dot_dims d = { .lhs_batch = LIST(0),
+                              .rhs_batch = LIST(0),
+                              .n_batch = 1,
+                              .lhs_contract = LIST(2),
+                              .rhs_contract = LIST(2),
+                              .n_contract = 1 };
+  cx_hlo_value *a = cx_hlo_dot_general(b, x, x, &d, CX_HLO_INVALID);
+  cx_hlo_value *same =
+      cx_hlo_compare(b, CX_HLO_EQ, cx_hlo_iota(b, TYPE(I32, 2, 5, 5), 1),
+                     cx_hlo_iota(b, TYPE(I32, 2, 5, 5), 2));
+  a = cx_hlo_binary(b, CX_HLO_OP_ADD, a,
+                    cx_hlo_select(b, same, series(b, TYPE(F32, 2, 5, 5), 40, 0),
+                                  series(b, TYPE(F32, 2, 5, 5), 0.5, 0)));
+  out[0] = cx_hlo_cholesky(b, a);
+  cx_hlo_value *y = series(b, TYPE(F32, 2, 5, 2), 1, 1);
+  out[1] = cx_hlo_triangular_solve(b, out[0], y, true, false, false);
+  out[2] = cx_hlo_triangular_solve(b, out[0], y, true, false, true);
+  out[3] = cx_hlo_triangular_solve(b, a, y, false, false, true);
+  return 4;
+}
+
 // ---- the rest ----
 
 static size_t random_bits(cx_hlo_builder *b, cx_hlo_value **out)
@@ -446,6 +473,7 @@ const program programs[] = {
   { "reductions", reductions },
   { "windows", windows },
   { "select_and_scatter", select_and_scatter },
+  { "factors", factors },
   { "random_bits", random_bits },
   { "barrier", barrier },
 };

@@ -8,6 +8,8 @@
 
 #define CPU_KERNEL_DOT 1
 #define CPU_KERNEL_CONV 2
+#define CPU_KERNEL_CHOLESKY 3
+#define CPU_KERNEL_SOLVE 4  // triangular_solve
 
 // Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
 #define CPU_KERNEL_MOST ((int64_t)1 << 44)  // elements
@@ -53,6 +55,15 @@ typedef struct cpu_kernel_conv_desc {
   cpu_kernel_conv_dim dims[CPU_KERNEL_CONV_DIMS];
 } cpu_kernel_conv_desc;
 
+// cholesky or triangular_solve of dense tensors; flags are 0 or 1. `others` are
+// the columns of the right-hand sides or, unless `left`, their rows.
+typedef struct cpu_kernel_linalg_desc {
+  int64_t kind, choice;
+  int64_t type;  // cx_hlo_elem, of all
+  int64_t batch, n, others;
+  int64_t lower, left, unit, transpose;
+} cpu_kernel_linalg_desc;
+
 _Static_assert(sizeof(cpu_kernel_dot_desc) <= sizeof(cpu_kernel_desc),
                "too long");
 _Static_assert(sizeof(cpu_kernel_conv_desc) <= sizeof(cpu_kernel_desc),
@@ -67,11 +78,14 @@ bool cpu_kernel_count(int64_t n, const int64_t *size, int64_t *io_bound,
                       int64_t *out);
 bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out);
 bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out);
+bool cpu_kernel_linalg_describe(const cx_hlo_op *op,
+                                cpu_kernel_linalg_desc *out);
 // Whether the numbers are consistent; descriptions may come from a file.
 bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d);
 // Floating-point operations; 0 if the description is not sound.
 double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d);
 double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d);
+double cpu_kernel_linalg_flops(const cpu_kernel_linalg_desc *d);
 
 // ---- kernels ----
 
@@ -80,6 +94,7 @@ struct cpu_kernel {
     cpu_kernel_desc desc;
     cpu_kernel_dot_desc dot;
     cpu_kernel_conv_desc conv;
+    cpu_kernel_linalg_desc linalg;
   };
   int threads;
   size_t scratch;
@@ -102,6 +117,7 @@ void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
 // Fill in a kernel that is zero but for desc and threads; the caller frees it
 // on failure. They may set the choice.
 calx_status *cpu_kernel_dot_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_linalg_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;
 // Reserves `bytes` of scratch, aligned to 64; returns the offset. SIZE_MAX: too
@@ -129,6 +145,9 @@ size_t cpu_kernel_math_bytes(cpu_kernel_math m);
 // computes these types.
 bool cpu_kernel_math_of(const int64_t types[3], cpu_kernel_math *math,
                         bool *complex);
+// Whether the numbers are consistent, and the type that is computed in.
+bool cpu_kernel_linalg_is_sound(const cpu_kernel_linalg_desc *d,
+                                cpu_kernel_math *math);
 // Whether tensors of this type need no conversion.
 bool cpu_kernel_math_is(cpu_kernel_math m, cx_hlo_elem e);
 

@@ -12,6 +12,9 @@ bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
     described = cpu_kernel_dot_describe(op, &k.dot);
   } else if (op->kind == CX_HLO_OP_CONVOLUTION) {
     described = cpu_kernel_conv_describe(op, &k.conv);
+  } else if (op->kind == CX_HLO_OP_CHOLESKY ||
+             op->kind == CX_HLO_OP_TRIANGULAR_SOLVE) {
+    described = cpu_kernel_linalg_describe(op, &k.linalg);
   }
   *out = k.desc;
   return described;
@@ -20,9 +23,26 @@ bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
 double cpu_kernel_flops(const cpu_kernel_desc *desc)
 {
   const cpu_kernel k = { .desc = *desc };
-  return desc->words[0] == CPU_KERNEL_DOT    ? cpu_kernel_dot_flops(&k.dot)
-         : desc->words[0] == CPU_KERNEL_CONV ? cpu_kernel_conv_flops(&k.conv)
-                                             : 0;
+  switch (desc->words[0]) {
+    case CPU_KERNEL_DOT: return cpu_kernel_dot_flops(&k.dot);
+    case CPU_KERNEL_CONV: return cpu_kernel_conv_flops(&k.conv);
+    case CPU_KERNEL_CHOLESKY:
+    case CPU_KERNEL_SOLVE: return cpu_kernel_linalg_flops(&k.linalg);
+    default: return 0;
+  }
+}
+
+static calx_status *new_of_kind(cpu_kernel *k, cpu_threads *pool, bool tune)
+{
+  switch (k->desc.words[0]) {
+    case CPU_KERNEL_DOT: return cpu_kernel_dot_new(k);
+    case CPU_KERNEL_CONV: return cpu_kernel_conv_new(k, pool, tune);
+    case CPU_KERNEL_CHOLESKY:
+    case CPU_KERNEL_SOLVE: return cpu_kernel_linalg_new(k);
+    default:
+      return cx_invalid("a kernel's description is of the unknown kind %lld",
+                        (long long)k->desc.words[0]);
+  }
 }
 
 calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
@@ -33,15 +53,7 @@ calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
   if (k == NULL) return cx_out_of_memory();
   k->desc = *desc;
   k->threads = cpu_threads_size(pool);
-  calx_status *status;
-  if (desc->words[0] == CPU_KERNEL_DOT) {
-    status = cpu_kernel_dot_new(k);
-  } else if (desc->words[0] == CPU_KERNEL_CONV) {
-    status = cpu_kernel_conv_new(k, pool, tune);
-  } else {
-    status = cx_invalid("a kernel's description is of the unknown kind %lld",
-                        (long long)desc->words[0]);
-  }
+  calx_status *status = new_of_kind(k, pool, tune);
   if (status == NULL && k->scratch == SIZE_MAX) {
     status = cx_error(CALX_RESOURCE_EXHAUSTED,
                       "a kernel needs more scratch memory than there can be");

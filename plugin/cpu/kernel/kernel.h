@@ -1,4 +1,4 @@
-// kernel/kernel: matrix products and convolutions.
+// kernel/kernel: matrix products, convolutions and linear algebra.
 //
 // A kernel is made from a description without pointers, so that an executable
 // can store it, with the choice that measuring made. f32 (and bf16 and f16,
@@ -22,8 +22,8 @@ typedef struct cpu_kernel_desc {
 
 typedef struct cpu_kernel cpu_kernel;
 
-// The description of a verified dot, dot_general or convolution; false: no
-// kernel computes the operation.
+// The description of a verified dot, dot_general, convolution, cholesky or
+// triangular_solve; false: no kernel computes the operation.
 bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out);
 
 // Makes the kernel for pools of cpu_threads_size(pool) threads. The description
@@ -36,6 +36,7 @@ calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
 void cpu_kernel_free(cpu_kernel *kernel);
 size_t cpu_kernel_scratch(const cpu_kernel *kernel);  // bytes, 64-byte aligned
 
+// `rhs` of an operation of one operand is not read.
 calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
                             const void *lhs, const void *rhs, void *out,
                             void *scratch) CALX_MUST_USE;

@@ -191,9 +191,7 @@ static calx_status *fuse_op(cpu_lower_fusion *f, uint32_t i)
   }
   cpu_kernel_desc desc;
   memset(&desc, 0, sizeof desc);  // padding too: equal ones are equal bytes
-  if ((op->kind == CX_HLO_OP_DOT_GENERAL ||
-       op->kind == CX_HLO_OP_CONVOLUTION) &&
-      cpu_kernel_describe(op, &desc)) {
+  if (op->kind != CX_HLO_OP_DOT && cpu_kernel_describe(op, &desc)) {
     return make_kernel(f, i, &desc);
   }
   switch (cpu_jit_class_of(op)) {

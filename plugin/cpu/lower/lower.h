@@ -16,7 +16,7 @@ typedef struct cpu_lower_schedule cpu_lower_schedule;
 
 typedef enum cpu_lower_group_kind {
   CPU_LOWER_GROUP_LOOP,         // a fusion group: a loop that the jit compiles
-  CPU_LOWER_GROUP_KERNEL,       // a matrix product or convolution
+  CPU_LOWER_GROUP_KERNEL,       // a function of kernel/kernel.h
   CPU_LOWER_GROUP_INTERPRETED,  // operations that nothing compiles
   CPU_LOWER_GROUP_COLLECTIVE,
   CPU_LOWER_GROUP_CONTROL,  // while, if, case

@@ -110,7 +110,7 @@ static void emit_kernel(emitter *e, cpu_lower_group *g)
 {
   cx_hlo_op *op = g->ops[0];
   uint32_t slots[4] = { slot_of(e, op->operands[0]),
-                        slot_of(e, op->operands[1]),
+                        slot_of(e, op->operands[op->n_operands - 1]),
                         slot_of(e, &op->results[0]), 0 };
   slots[3] = g->scratch_range == NULL
                  ? cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0)

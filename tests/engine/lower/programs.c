@@ -234,6 +234,36 @@ static const program_case cases[] = {
     "%1 = stablehlo.optimization_barrier %0 : tensor<8xf32>\n"
     "%2 = stablehlo.add %1, %0 : tensor<8xf32>\n"
     "return %2 : tensor<8xf32> }" },
+  // Integers and halves only, so that the factor is exact.
+  { "factors and systems",
+    "func.func @main(%b: tensor<2x3x70xf32>) -> (tensor<70x70xf32>, "
+    "tensor<2x3x70xf32>) {\n"
+    "%i = stablehlo.iota dim = 0 : tensor<70x70xi32>\n"
+    "%j = stablehlo.iota dim = 1 : tensor<70x70xi32>\n"
+    "%s = stablehlo.add %i, %j : tensor<70x70xi32>\n"
+    "%t = stablehlo.constant dense<3> : tensor<70x70xi32>\n"
+    "%o = stablehlo.remainder %s, %t : tensor<70x70xi32>\n"
+    "%of = stablehlo.convert %o : (tensor<70x70xi32>) -> tensor<70x70xf32>\n"
+    "%d = stablehlo.constant dense<64.0> : tensor<70x70xf32>\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<70x70xf32>\n"
+    "%gt = stablehlo.compare GT, %i, %j : (tensor<70x70xi32>, "
+    "tensor<70x70xi32>) -> tensor<70x70xi1>\n"
+    "%eq = stablehlo.compare EQ, %i, %j : (tensor<70x70xi32>, "
+    "tensor<70x70xi32>) -> tensor<70x70xi1>\n"
+    "%x = stablehlo.select %eq, %d, %z : tensor<70x70xi1>, "
+    "tensor<70x70xf32>\n"
+    "%l = stablehlo.select %gt, %of, %x : tensor<70x70xi1>, "
+    "tensor<70x70xf32>\n"
+    "%a = stablehlo.dot_general %l, %l, contracting_dims = [1] x [1] : "
+    "(tensor<70x70xf32>, tensor<70x70xf32>) -> tensor<70x70xf32>\n"
+    "%f = stablehlo.cholesky %a, lower = true : tensor<70x70xf32>\n"
+    "%g = stablehlo.broadcast_in_dim %f, dims = [1, 2] : "
+    "(tensor<70x70xf32>) -> tensor<2x70x70xf32>\n"
+    "%r = \"stablehlo.triangular_solve\"(%g, %b) <{left_side = false, lower "
+    "= true, unit_diagonal = false, transpose_a = #stablehlo<transpose "
+    "ADJOINT>}> : (tensor<2x70x70xf32>, tensor<2x3x70xf32>) -> "
+    "tensor<2x3x70xf32>\n"
+    "return %f, %r : tensor<70x70xf32>, tensor<2x3x70xf32> }" },
 };
 
 typedef struct values {
