@@ -1,16 +1,16 @@
 // kernel/triangle_type: small triangles for one element type T, included by
 // triangle_width.h once for each.
 
-typedef T NAME(vec)
+typedef T OF_TYPE(vec)
     __attribute__((vector_size(TRIANGLE_BYTES), aligned(sizeof(T))));
-#define VEC NAME(vec)
+#define VEC OF_TYPE(vec)
 #define LANES ((int64_t)(TRIANGLE_BYTES / sizeof(T)))
 #define VECTORS 4
 
 // VECTORS vectors of each row stay in registers while the rows above are
 // subtracted.
-static void NAME(solve_wide)(const T *t, int64_t n, bool unit, T *x,
-                             int64_t ldx)
+static void OF_TYPE(solve_wide)(const T *t, int64_t n, bool unit, T *x,
+                                int64_t ldx)
 {
   for (int64_t i = 0; i < n; i++) {
     VEC sum[VECTORS];
@@ -27,14 +27,14 @@ static void NAME(solve_wide)(const T *t, int64_t n, bool unit, T *x,
   }
 }
 
-static void NAME(solve)(const void *triangle, int64_t n, bool unit, void *b,
-                        int64_t ldx, int64_t columns)
+static void OF_TYPE(solve)(const void *triangle, int64_t n, bool unit, void *b,
+                           int64_t ldx, int64_t columns)
 {
   const T *t = triangle;
   T *x = b;
   int64_t j = 0;
   for (; j + VECTORS * LANES <= columns; j += VECTORS * LANES) {
-    NAME(solve_wide)(t, n, unit, x + j, ldx);
+    OF_TYPE(solve_wide)(t, n, unit, x + j, ldx);
   }
   for (int64_t i = 0; i < n && j < columns; i++) {
     T *row = x + i * ldx;
@@ -49,7 +49,7 @@ static void NAME(solve)(const void *triangle, int64_t n, bool unit, void *b,
 
 // Works on U = L^T, whose rows are vectors. What is left of the diagonal is
 // computed too, and not used.
-static void NAME(factor)(void *matrix, int64_t n, int64_t lda)
+static void OF_TYPE(factor)(void *matrix, int64_t n, int64_t lda)
 {
   T *a = matrix;
   T u[BLOCK][BLOCK];
@@ -75,7 +75,7 @@ static void NAME(factor)(void *matrix, int64_t n, int64_t lda)
 
 #undef T
 #undef ROOT
-#undef NAME
+#undef OF_TYPE
 #undef VEC
 #undef LANES
 #undef VECTORS

@@ -14,11 +14,11 @@
 
 #define T float
 #define ROOT sqrtf
-#define NAME(x) PASTE(x, _f32)
+#define OF_TYPE(x) PASTE(x, _f32)
 #include "kernel/triangle_type.h"
 #define T double
 #define ROOT sqrt
-#define NAME(x) PASTE(x, _f64)
+#define OF_TYPE(x) PASTE(x, _f64)
 #include "kernel/triangle_type.h"
 
 const cpu_kernel_triangle_fns TRIANGLE_NAME[2] = {
