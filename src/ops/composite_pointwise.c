@@ -58,7 +58,7 @@ calx_tensor *calx_nan_to_num_with(calx_tensor *x,
   if (cx_ops_unfit("nan_to_num", &x, 1, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(nan_to_num, o, bad);
   calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
-  if (!cx_dtype_is_float(dtype)) return cx_lazy_tensor_detached(x);
+  if (!cx_dtype_is_inexact(dtype)) return cx_lazy_tensor_detached(x);
   double most = highest(dtype);
   x = calx_where(calx_isnan(x), cx_ops_given(o->nan, 0), x);
   x = calx_where(calx_isposinf(x), cx_ops_given(o->posinf, most), x);

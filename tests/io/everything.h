@@ -26,7 +26,7 @@ static inline void put(calx_value *to, const char *key, calx_value *v)
 static inline calx_value *everything(void)
 {
   calx_value *d = calx_value_container(CALX_KIND_DICT);
-  for (int t = CALX_BOOL; t <= CALX_F64; t++) {
+  for (int t = CALX_BOOL; t <= CALX_C128; t++) {
     put(d, calx_dtype_name((calx_dtype)t),
         host((calx_dtype)t, CALX_SHAPE(3, 5)));
   }

@@ -8,7 +8,8 @@ import sys
 
 import numpy as np
 
-CODES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
+CODES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8",
+         "c16"]
 SHAPES = [(), (1,), (7,), (0,), (3, 0), (2, 3), (1, 5), (2, 3, 4), (2, 1, 2, 3, 1, 2, 1, 2)]
 
 
@@ -20,7 +21,7 @@ def arrays():
             size = np.dtype(code).itemsize
             a = np.frombuffer(rng.bytes(n * size), code) if code != "?" else (
                 rng.integers(0, 2, n).astype(bool))
-            if code[0] == "f":  # a NaN's bits are kept too, but do not compare
+            if code[0] in "fc":  # a NaN's bits are kept too, but do not compare
                 a = np.nan_to_num(a)
             for order in "<>":
                 b = a.astype(np.dtype(code).newbyteorder(order)).reshape(shape)

@@ -78,6 +78,11 @@ static void test_unwritable(void **state)
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_save(d, path), "UTF-8");
   calx_value_free(d);
   d = calx_value_container(CALX_KIND_DICT);
+  CHECK_STATUS_OK(calx_value_set(d, "z", host(CALX_C128, CALX_SHAPE(2))));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_save(d, path),
+               "safetensors has no c128; convert 'z'");
+  calx_value_free(d);
+  d = calx_value_container(CALX_KIND_DICT);
   CHECK_STATUS_OK(calx_value_set_at(d, 1, host(CALX_U8, CALX_SHAPE(2))));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_save(d, path), "a number");
   calx_value_free(d);

@@ -42,7 +42,9 @@ static void test_safetensors(void **state)
   d = calx_value_container(CALX_KIND_DICT);
   for (size_t i = 0; calx_value_item(all, i) != NULL; i++) {
     calx_tensor *t = calx_value_as_tensor(calx_value_item(all, i));
-    if (t != NULL) put(d, calx_value_key(all, i), calx_value_tensor(t));
+    // safetensors has no c128.
+    if (t != NULL && calx_tensor_dtype(t) != CALX_C128)
+      put(d, calx_value_key(all, i), calx_value_tensor(t));
   }
   CHECK_STATUS_OK(calx_save(d, from));
   run("safetensors", from, to);
