@@ -10,6 +10,7 @@
 #define CPU_KERNEL_CONV 2
 #define CPU_KERNEL_CHOLESKY 3
 #define CPU_KERNEL_SOLVE 4  // triangular_solve
+#define CPU_KERNEL_FFT 5
 
 // Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
 #define CPU_KERNEL_MOST ((int64_t)1 << 44)  // elements
@@ -64,6 +65,14 @@ typedef struct cpu_kernel_linalg_desc {
   int64_t lower, left, unit, transpose;
 } cpu_kernel_linalg_desc;
 
+// fft of the last dimensions of a dense tensor. The length of RFFT's operand's
+// and IRFFT's result's last dimension is the one that is real.
+typedef struct cpu_kernel_fft_desc {
+  int64_t kind, choice;
+  int64_t how, wide;  // cx_hlo's FFT, IFFT, RFFT, IRFFT; 1: F64 and C128
+  int64_t batch, n_dims, length[3];
+} cpu_kernel_fft_desc;
+
 _Static_assert(sizeof(cpu_kernel_dot_desc) <= sizeof(cpu_kernel_desc),
                "too long");
 _Static_assert(sizeof(cpu_kernel_conv_desc) <= sizeof(cpu_kernel_desc),
@@ -80,12 +89,16 @@ bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out);
 bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out);
 bool cpu_kernel_linalg_describe(const cx_hlo_op *op,
                                 cpu_kernel_linalg_desc *out);
+bool cpu_kernel_fft_describe(const cx_hlo_op *op, cpu_kernel_fft_desc *out);
 // Whether the numbers are consistent; descriptions may come from a file.
 bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d);
 // Floating-point operations; 0 if the description is not sound.
 double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d);
 double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d);
 double cpu_kernel_linalg_flops(const cpu_kernel_linalg_desc *d);
+double cpu_kernel_fft_flops(const cpu_kernel_fft_desc *d);
+// Whether the numbers are consistent, and no line is too long for tables.
+bool cpu_kernel_fft_is_sound(const cpu_kernel_fft_desc *d);
 
 // ---- kernels ----
 
@@ -95,6 +108,7 @@ struct cpu_kernel {
     cpu_kernel_dot_desc dot;
     cpu_kernel_conv_desc conv;
     cpu_kernel_linalg_desc linalg;
+    cpu_kernel_fft_desc fft;
   };
   int threads;
   size_t scratch;
@@ -118,6 +132,7 @@ void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
 // on failure. They may set the choice.
 calx_status *cpu_kernel_dot_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_linalg_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_fft_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;
 // Reserves `bytes` of scratch, aligned to 64; returns the offset. SIZE_MAX: too

@@ -15,6 +15,8 @@ bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
   } else if (op->kind == CX_HLO_OP_CHOLESKY ||
              op->kind == CX_HLO_OP_TRIANGULAR_SOLVE) {
     described = cpu_kernel_linalg_describe(op, &k.linalg);
+  } else if (op->kind == CX_HLO_OP_FFT) {
+    described = cpu_kernel_fft_describe(op, &k.fft);
   }
   *out = k.desc;
   return described;
@@ -28,6 +30,7 @@ double cpu_kernel_flops(const cpu_kernel_desc *desc)
     case CPU_KERNEL_CONV: return cpu_kernel_conv_flops(&k.conv);
     case CPU_KERNEL_CHOLESKY:
     case CPU_KERNEL_SOLVE: return cpu_kernel_linalg_flops(&k.linalg);
+    case CPU_KERNEL_FFT: return cpu_kernel_fft_flops(&k.fft);
     default: return 0;
   }
 }
@@ -39,6 +42,7 @@ static calx_status *new_of_kind(cpu_kernel *k, cpu_threads *pool, bool tune)
     case CPU_KERNEL_CONV: return cpu_kernel_conv_new(k, pool, tune);
     case CPU_KERNEL_CHOLESKY:
     case CPU_KERNEL_SOLVE: return cpu_kernel_linalg_new(k);
+    case CPU_KERNEL_FFT: return cpu_kernel_fft_new(k);
     default:
       return cx_invalid("a kernel's description is of the unknown kind %lld",
                         (long long)k->desc.words[0]);

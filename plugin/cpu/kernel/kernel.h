@@ -1,4 +1,5 @@
-// kernel/kernel: matrix products, convolutions and linear algebra.
+// kernel/kernel: matrix products, convolutions, linear algebra and
+// Fourier transforms.
 //
 // A kernel is made from a description without pointers, so that an executable
 // can store it, with the choice that measuring made. f32 (and bf16 and f16,
@@ -22,8 +23,8 @@ typedef struct cpu_kernel_desc {
 
 typedef struct cpu_kernel cpu_kernel;
 
-// The description of a verified dot, dot_general, convolution, cholesky or
-// triangular_solve; false: no kernel computes the operation.
+// The description of a verified dot, dot_general, convolution, cholesky,
+// triangular_solve or fft; false: no kernel computes the operation.
 bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out);
 
 // Makes the kernel for pools of cpu_threads_size(pool) threads. The description

@@ -264,6 +264,18 @@ static const program_case cases[] = {
     "ADJOINT>}> : (tensor<2x70x70xf32>, tensor<2x3x70xf32>) -> "
     "tensor<2x3x70xf32>\n"
     "return %f, %r : tensor<70x70xf32>, tensor<2x3x70xf32> }" },
+  // The first is a product of 3 and 5; 7 is a convolution.
+  { "transforms there and back",
+    "func.func @main(%a: tensor<5x7x15xf32>) -> tensor<5x7x15xf32> {\n"
+    "%0 = stablehlo.fft %a, type = RFFT, length = [7, 15] : "
+    "(tensor<5x7x15xf32>) -> tensor<5x7x8xcomplex<f32>>\n"
+    "%1 = stablehlo.fft %0, type = FFT, length = [8] : "
+    "(tensor<5x7x8xcomplex<f32>>) -> tensor<5x7x8xcomplex<f32>>\n"
+    "%2 = stablehlo.fft %1, type = IFFT, length = [8] : "
+    "(tensor<5x7x8xcomplex<f32>>) -> tensor<5x7x8xcomplex<f32>>\n"
+    "%3 = stablehlo.fft %2, type = IRFFT, length = [7, 15] : "
+    "(tensor<5x7x8xcomplex<f32>>) -> tensor<5x7x15xf32>\n"
+    "return %3 : tensor<5x7x15xf32> }" },
 };
 
 typedef struct values {
