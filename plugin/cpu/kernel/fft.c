@@ -13,14 +13,14 @@
 
 enum { FFT, IFFT, RFFT, IRFFT };
 
-typedef struct fft_plan {
+typedef struct transform_plan {
   cpu_kernel_fft_desc d;
   cpu_kernel_math math;
   cpu_kernel_fft_fns fns;
   cpu_kernel_fft_line lines[3];  // of the dimensions
   size_t half_at;                // IRFFT: the other dimensions' results
   size_t blocks_at, blocks_each;
-} fft_plan;
+} transform_plan;
 
 // ---- describing -------------------------------------------------------------
 
@@ -200,7 +200,7 @@ static calx_status *fill_tables(cpu_kernel_fft_line *l, cpu_kernel_math math,
 // ---- running ----------------------------------------------------------------
 
 typedef struct fft_run {
-  const fft_plan *p;
+  const transform_plan *p;
   cpu_threads *pool;
   unsigned char *scratch;
   cpu_kernel_fft_pass pass;
@@ -250,7 +250,7 @@ static calx_status *run_fft(const cpu_kernel *kernel, cpu_threads *pool,
                             const void *lhs, const void *rhs, void *out,
                             unsigned char *scratch)
 {
-  const fft_plan *p = kernel->plan;
+  const transform_plan *p = kernel->plan;
   const cpu_kernel_fft_desc *d = &p->d;
   const int64_t end = d->n_dims - 1;
   fft_run r = { .p = p, .pool = pool, .scratch = scratch };
@@ -284,7 +284,7 @@ static cpu_kernel_fft_fns fns_of(cpu_kernel_math math)
   }
 }
 
-static void reserve(cpu_kernel *kernel, fft_plan *p)
+static void reserve(cpu_kernel *kernel, transform_plan *p)
 {
   const cpu_kernel_fft_desc *d = &p->d;
   const size_t size = cpu_kernel_math_bytes(p->math);
@@ -312,14 +312,14 @@ calx_status *cpu_kernel_fft_new(cpu_kernel *kernel)
   }
   const cpu_kernel_math math = d.wide ? CPU_KERNEL_F64 : CPU_KERNEL_F32;
   const size_t size = 2 * cpu_kernel_math_bytes(math);
-  const size_t head = (sizeof(fft_plan) + 63) / 64 * 64;
+  const size_t head = (sizeof(transform_plan) + 63) / 64 * 64;
   cpu_kernel_fft_line lines[3] = { { 0 } };
   size_t n = 0;
   for (int64_t i = 0; i < d.n_dims; i++) {
     size_line(d.length[i], &lines[i]);
     n += table_size(&lines[i]);
   }
-  fft_plan *p = cx_calloc(1, head + n * size);
+  transform_plan *p = cx_calloc(1, head + n * size);
   if (p == NULL) return cx_out_of_memory();
   cpu_kernel_set(kernel, run_fft, p, "loops");
   p->d = d;
