@@ -99,7 +99,7 @@ class Calls:
         t = lib.calx_to_dtype(lib.calx_tensor_from(
             bytes_, self.b.enums["calx_dtype"]["CALX_U8"], d), dtype)
         text = f"{self.dtypes[dtype]}{list(d.values[:d.count])}"
-        if r.random() < 0.05:
+        if self.dtypes[dtype] in ("f32", "f64", "bf16", "f16") and r.random() < 0.4:
             lib.calx_requires_grad(t, True)
             text += " with grad"
         if r.random() < 0.02:
@@ -201,6 +201,8 @@ class Calls:
                 self.judge(f, getattr(lib, f"calx_{kind}_error")(result))
             getattr(lib, f"calx_{kind}_free")(result)
         elif result and f["returns"] == "calx_tensor *":
+            if r.random() < 0.5 and lib.calx_tensor_requires_grad(result):
+                lib.calx_backward_with(lib.calx_sum_with(result, None), None)
             if r.random() < 0.1 and lib.calx_tensor_numel(result) < 100000:
                 lib.calx_sync_n((c.c_void_p * 1)(result), 1)
         status = lib.calx_scope_take_error()
