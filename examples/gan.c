@@ -1,5 +1,5 @@
 // Trains a generative adversarial network: two models, two optimisers. The
-// generator learns to draw points as eight clouds on a circle have them.
+// generator learns to draw points of eight clouds around the origin.
 //
 //   gan [--epochs N] [--batch-size B] [--lr X] [--target PCT] [--seed N]
 //

@@ -13,21 +13,6 @@
 
 enum { BYTES = 256, CONTEXT = 64 };
 
-// CONTEXT bytes of the text, and for each the one that follows it.
-static calx_status *window(void *user, int64_t index, void *const *fields)
-{
-  const unsigned char *bytes = ((text *)user)->bytes + index * CONTEXT;
-  int64_t *x = fields[0], *y = fields[1];
-  for (int i = 0; i < CONTEXT; i++) x[i] = bytes[i], y[i] = bytes[i + 1];
-  return NULL;
-}
-
-static calx_tensor *loss_of(gpt *g, calx_tensor *x, calx_tensor *y)
-{
-  calx_tensor *logits = calx_flatten(calx_forward(g->root, x), .end_dim = 1);
-  return calx_cross_entropy(logits, calx_flatten(y));
-}
-
 static calx_status *train(gpt *g, calx_optimizer *opt, calx_lr_scheduler *rate,
                           calx_loader *loader, int64_t epoch)
 {
@@ -37,7 +22,7 @@ static calx_status *train(gpt *g, calx_optimizer *opt, calx_lr_scheduler *rate,
   while (status == NULL && calx_loader_next(loader, &batch)) {
     calx_scope *scope = calx_scope_begin();
     calx_optimizer_zero_grad(opt);
-    calx_tensor *loss = loss_of(g, batch.data, batch.target);
+    calx_tensor *loss = loss_of(g->root, batch.data, batch.target);
     calx_backward(loss);
     calx_clip_grad_norm(opt, 1);
     calx_optimizer_step(opt);
@@ -48,21 +33,6 @@ static calx_status *train(gpt *g, calx_optimizer *opt, calx_lr_scheduler *rate,
     status = calx_scope_end(scope);
   }
   return epoch_end(line, status);
-}
-
-static calx_status *test(gpt *g, calx_loader *loader, double *nats)
-{
-  calx_batch batch;
-  double sum = 0, all = 0;
-  while (calx_loader_next(loader, &batch)) {
-    calx_scope *scope = calx_scope_begin();
-    calx_no_grad_begin();  // ends with the scope
-    sum += calx_item(loss_of(g, batch.data, batch.target)) * (double)batch.size;
-    all += (double)batch.size;
-    CALX_TRY(calx_scope_end(scope));
-  }
-  *nats = sum / all;
-  return calx_scope_take_error();
 }
 
 static void put_byte(void *user, int64_t byte)
@@ -78,14 +48,12 @@ int main(int argc, char **argv)
             "gpt [--data FILE] [--epochs N] [--batch-size B] [--lr X] "
             "[--target NATS] [--seed N]",
             &a);
-  static const calx_field fields[] = { { "x", CALX_I64, 1, { CONTEXT } },
-                                       { "y", CALX_I64, 1, { CONTEXT } } };
   text t;
   gpt g;
   double nats = 0;
   uint64_t seed = (uint64_t)a.seed;
   calx_manual_seed(seed);
-  calx_status *status = text_init(&t, a.data, seed);
+  calx_status *status = text_init(&t, a.data, CONTEXT, seed);
   if (status == NULL) {
     status = gpt_init(&g, (gpt_sizes){ .vocabulary = BYTES,
                                        .context = CONTEXT,
@@ -94,14 +62,10 @@ int main(int argc, char **argv)
                                        .layers = 4 });
   }
   if (status != NULL) return calx_status_print(stderr, status), 1;
-  int64_t size = (t.size - 1) / CONTEXT, first = size - size / 20;
-  calx_dataset *all = calx_dataset_new(size, fields, 2, window, &t, NULL);
-  calx_dataset *sets[] = { calx_dataset_range(all, 0, first),
-                           calx_dataset_range(all, first, size) };
   calx_loader *batches =
-      calx_loader_new(sets[0], .batch_size = a.batch_size, .shuffle = true,
+      calx_loader_new(t.train, .batch_size = a.batch_size, .shuffle = true,
                       .drop_last = true, .seed = seed);
-  calx_loader *tests = calx_loader_new(sets[1], .batch_size = 32);
+  calx_loader *tests = calx_loader_new(t.test, .batch_size = 32);
   calx_optimizer *opt = calx_adamw(g.root, .lr = a.lr, .betas = { 0.9, 0.95 });
   calx_lr_scheduler *rate =
       calx_one_cycle_lr(opt, a.lr, a.epochs * calx_loader_size(batches) + 1,
@@ -109,7 +73,7 @@ int main(int argc, char **argv)
   status = calx_lr_scheduler_error(rate);
   for (int64_t e = 1; status == NULL && e <= a.epochs; e++) {
     status = train(&g, opt, rate, batches, e);
-    if (status == NULL) status = test(&g, tests, &nats);
+    if (status == NULL) status = test(g.root, tests, &nats);
     if (status == NULL) printf("Epoch %ld: %.3f nats a byte\n", (long)e, nats);
   }
   const int64_t newline = '\n';
@@ -119,8 +83,7 @@ int main(int argc, char **argv)
   if (status != NULL) return calx_status_print(stderr, status), 1;
   calx_lr_scheduler_free(rate), calx_optimizer_free(opt), gpt_free(&g);
   calx_loader_free(batches), calx_loader_free(tests);
-  calx_dataset_free(sets[0]), calx_dataset_free(sets[1]);
-  calx_dataset_free(all), free(t.bytes);
+  text_free(&t);
   calx_shutdown();
   return nats <= a.target ? 0 : 21;
 }

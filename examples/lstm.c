@@ -14,15 +14,6 @@
 
 enum { BYTES = 256, WIDTH = 64, HIDDEN = 128, STEPS = 64, SAMPLE = 400 };
 
-// STEPS bytes of the text, and for each the one that follows it.
-static calx_status *window(void *user, int64_t index, void *const *fields)
-{
-  const unsigned char *bytes = ((text *)user)->bytes + index * STEPS;
-  int64_t *x = fields[0], *y = fields[1];
-  for (int i = 0; i < STEPS; i++) x[i] = bytes[i], y[i] = bytes[i + 1];
-  return NULL;
-}
-
 typedef struct {
   calx_module *root, *tokens, *lstm, *head;
 } char_lstm;
@@ -43,12 +34,6 @@ static calx_status *lstm_init(char_lstm *m)
   return calx_module_error(m->root);
 }
 
-static calx_tensor *loss_of(char_lstm *m, calx_tensor *x, calx_tensor *y)
-{
-  calx_tensor *logits = calx_flatten(calx_forward(m->root, x), .end_dim = 1);
-  return calx_cross_entropy(logits, calx_flatten(y));
-}
-
 static calx_status *train(char_lstm *m, calx_optimizer *opt,
                           calx_loader *loader, int64_t epoch)
 {
@@ -58,7 +43,7 @@ static calx_status *train(char_lstm *m, calx_optimizer *opt,
   while (status == NULL && calx_loader_next(loader, &batch)) {
     calx_scope *scope = calx_scope_begin();
     calx_optimizer_zero_grad(opt);
-    calx_tensor *loss = loss_of(m, batch.data, batch.target);
+    calx_tensor *loss = loss_of(m->root, batch.data, batch.target);
     calx_backward(loss);
     calx_clip_grad_norm(opt, 1);
     calx_optimizer_step(opt);
@@ -68,21 +53,6 @@ static calx_status *train(char_lstm *m, calx_optimizer *opt,
     status = calx_scope_end(scope);
   }
   return epoch_end(line, status);
-}
-
-static calx_status *test(char_lstm *m, calx_loader *loader, double *nats)
-{
-  calx_batch batch;
-  double sum = 0, all = 0;
-  while (calx_loader_next(loader, &batch)) {
-    calx_scope *scope = calx_scope_begin();
-    calx_no_grad_begin();  // ends with the scope
-    sum += calx_item(loss_of(m, batch.data, batch.target)) * (double)batch.size;
-    all += (double)batch.size;
-    CALX_TRY(calx_scope_end(scope));
-  }
-  *nats = sum / all;
-  return calx_scope_take_error();
 }
 
 // Writes a text: each byte is drawn, and the state goes on from it.
@@ -113,37 +83,30 @@ int main(int argc, char **argv)
             "lstm [--data FILE] [--epochs N] [--batch-size B] [--lr X] "
             "[--target NATS] [--seed N]",
             &a);
-  static const calx_field fields[] = { { "x", CALX_I64, 1, { STEPS } },
-                                       { "y", CALX_I64, 1, { STEPS } } };
   text t;
   char_lstm m;
   double nats = 0;
   uint64_t seed = (uint64_t)a.seed;
   calx_manual_seed(seed);
-  calx_status *status = text_init(&t, a.data, seed);
+  calx_status *status = text_init(&t, a.data, STEPS, seed);
   if (status == NULL) status = lstm_init(&m);
   if (status != NULL) return calx_status_print(stderr, status), 1;
-  int64_t size = (t.size - 1) / STEPS, first = size - size / 20;
-  calx_dataset *all = calx_dataset_new(size, fields, 2, window, &t, NULL);
-  calx_dataset *sets[] = { calx_dataset_range(all, 0, first),
-                           calx_dataset_range(all, first, size) };
   calx_loader *batches =
-      calx_loader_new(sets[0], .batch_size = a.batch_size, .shuffle = true,
+      calx_loader_new(t.train, .batch_size = a.batch_size, .shuffle = true,
                       .drop_last = true, .seed = seed);
-  calx_loader *tests = calx_loader_new(sets[1], .batch_size = 32);
+  calx_loader *tests = calx_loader_new(t.test, .batch_size = 32);
   calx_optimizer *opt = calx_adam(m.root, .lr = a.lr);
   status = calx_optimizer_error(opt);
   for (int64_t e = 1; status == NULL && e <= a.epochs; e++) {
     status = train(&m, opt, batches, e);
-    if (status == NULL) status = test(&m, tests, &nats);
+    if (status == NULL) status = test(m.root, tests, &nats);
     if (status == NULL) printf("Epoch %ld: %.3f nats a byte\n", (long)e, nats);
   }
   if (status == NULL) status = sample(&m);
   if (status != NULL) return calx_status_print(stderr, status), 1;
   calx_optimizer_free(opt), calx_module_free(m.root);
   calx_loader_free(batches), calx_loader_free(tests);
-  calx_dataset_free(sets[0]), calx_dataset_free(sets[1]);
-  calx_dataset_free(all), free(t.bytes);
+  text_free(&t);
   calx_shutdown();
   return nats <= a.target ? 0 : 21;
 }

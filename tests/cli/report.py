@@ -80,10 +80,10 @@ class Report(program.Case):
 
 
 class Verdicts(Report):
-    def check(self, item, verdict, data):
+    def check(self, item, outcome, data):
         found = self.verdicts(data)
         wanted = dict.fromkeys(ITEMS, "ok")
-        wanted[item] = verdict
+        wanted[item] = outcome
         self.assertEqual(found, wanted)
 
     def test_good(self):
@@ -97,11 +97,11 @@ class Verdicts(Report):
         self.assertNotIn("->", out)
 
     def test_batch_size(self):
-        for execute, verdict in ((0.001, "slow"), (0.0055, "look")):
+        for execute, outcome in ((0.001, "slow"), (0.0055, "look")):
             data = good()
             for row in data["steps"]:
                 row["execute"] = execute
-            self.check("batch size", verdict, data)
+            self.check("batch size", outcome, data)
         # What idles for want of input is told there.
         for row in data["steps"]:
             row.update(execute=0.001, loader=0.008)
