@@ -4,11 +4,6 @@
 
 #include "ops/factor.h"
 
-static calx_tensor *turned(calx_tensor *x)
-{
-  return calx_transpose(x, -2, -1);
-}
-
 // Ones on the diagonals of square matrices, as x.
 static calx_tensor *eye_like(calx_tensor *x)
 {
@@ -57,9 +52,9 @@ calx_tensor *calx_cholesky_with(calx_tensor *x, const calx_cholesky_options *o)
   calx_tensor *bad;
   if (!cx_ops_is_matrix("cholesky", x, true, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(cholesky, o, bad);
-  if (o->upper) x = turned(x);
+  if (o->upper) x = cx_ops_transposed(x);
   x = cx_ops_record(&cx_ops_cholesky, &x, 1, NULL);
-  return o->upper ? turned(x) : x;
+  return o->upper ? cx_ops_transposed(x) : x;
 }
 
 calx_tensor *calx_solve_triangular_with(calx_tensor *a, calx_tensor *b,
@@ -73,13 +68,13 @@ calx_tensor *calx_solve_triangular_with(calx_tensor *a, calx_tensor *b,
   }
   CX_OPS_TAKE_OPTIONS(solve_triangular, o, bad);
   // x a = b is a^T x^T = b^T.
-  if (o->right) in[1] = turned(b);
+  if (o->right) in[1] = cx_ops_transposed(b);
   if (!same_batch("solve_triangular", in, &bad)) return bad;
   const cx_ops_triangle how = { .lower = !o->upper,
                                 .unit = o->unitriangular,
                                 .transpose = o->right };
   calx_tensor *x = cx_ops_solve_with(in[0], in[1], &how);
-  return o->right ? turned(x) : x;
+  return o->right ? cx_ops_transposed(x) : x;
 }
 
 calx_tensor *calx_cholesky_solve_with(calx_tensor *b, calx_tensor *l,
@@ -149,8 +144,8 @@ calx_tensor *calx_solve(calx_tensor *a, calx_tensor *b)
   if (!same_batch("solve", in, &bad)) return bad;
   cx_ops_qr_parts f;
   cx_ops_qr_of(in[0], false, &f);
-  calx_tensor *x = cx_ops_solve_with(f.r, calx_matmul(turned(f.q), in[1]),
-                                     &(cx_ops_triangle){ 0 });
+  calx_tensor *x = cx_ops_solve_with(
+      f.r, calx_matmul(cx_ops_transposed(f.q), in[1]), &(cx_ops_triangle){ 0 });
   return vector ? calx_squeeze(x, -1) : x;
 }
 
@@ -167,11 +162,11 @@ calx_tensor *calx_lstsq(calx_tensor *a, calx_tensor *b)
   const cx_graph_shape *s = cx_lazy_tensor_shape(in[0]);
   if (s->dims[s->rank - 2] >= s->dims[s->rank - 1]) {
     cx_ops_qr_of(in[0], false, &f);
-    return cx_ops_solve_with(f.r, calx_matmul(turned(f.q), in[1]),
+    return cx_ops_solve_with(f.r, calx_matmul(cx_ops_transposed(f.q), in[1]),
                              &(cx_ops_triangle){ 0 });
   }
   // The shortest solution lies in the rows: a = r^T q^T.
-  cx_ops_qr_of(turned(in[0]), false, &f);
+  cx_ops_qr_of(cx_ops_transposed(in[0]), false, &f);
   const cx_ops_triangle how = { .transpose = true };
   return calx_matmul(f.q, cx_ops_solve_with(f.r, in[1], &how));
 }

@@ -5,6 +5,26 @@
 
 #include "ops/composite.h"
 
+// The transposed matrices.
+static inline calx_tensor *cx_ops_transposed(calx_tensor *x)
+{
+  return calx_transpose(x, -2, -1);
+}
+
+// In a program: numbers of an element type in the shape of another value, and a
+// number of a loop.
+static inline cx_hlo_value *cx_ops_splat_as(cx_hlo_builder *b, cx_hlo_elem elem,
+                                            const cx_hlo_value *shape, double v)
+{
+  const cx_hlo_type *t = cx_hlo_value_type(shape);
+  return cx_hlo_splat(b, (cx_hlo_type){ elem, t->rank, t->dims }, v);
+}
+
+static inline cx_hlo_value *cx_ops_index(cx_hlo_builder *b, int64_t i)
+{
+  return cx_hlo_splat_int(b, (cx_hlo_type){ CX_HLO_I32, 0, NULL }, i);
+}
+
 typedef struct cx_ops_triangle {
   uint32_t lower;      // the triangle of the matrix that is read
   uint32_t unit;       // its diagonal counts as ones

@@ -19,22 +19,10 @@ typedef struct panel_loop {
   int64_t n, m, width;
 } panel_loop;
 
-static cx_hlo_value *splat(const panel_loop *l, const cx_hlo_value *like,
-                           double v)
-{
-  const cx_hlo_type *t = cx_hlo_value_type(like);
-  return cx_hlo_splat(l->b, (cx_hlo_type){ l->elem, t->rank, t->dims }, v);
-}
-
 static cx_hlo_value *two(const panel_loop *l, cx_hlo_op_kind kind,
                          cx_hlo_value *x, cx_hlo_value *y)
 {
   return cx_hlo_binary(l->b, kind, x, y);
-}
-
-static cx_hlo_value *index_of(const panel_loop *l, int64_t i)
-{
-  return cx_hlo_splat_int(l->b, (cx_hlo_type){ CX_HLO_I32, 0, NULL }, i);
 }
 
 // (N) along the last dimension of (N, m).
@@ -63,11 +51,13 @@ typedef struct reflection {
 static void reflect(const panel_loop *l, cx_hlo_value *column, reflection *h)
 {
   cx_hlo_builder *b = l->b;
-  cx_hlo_value *zero = splat(l, column, 0), *one = splat(l, column, 1);
+  cx_hlo_value *zero = cx_ops_splat_as(l->b, l->elem, column, 0),
+               *one = cx_ops_splat_as(l->b, l->elem, column, 1);
   cx_hlo_value *below = cx_hlo_select(b, h->below, column, zero);
   cx_hlo_value *alpha =
       combined(l, CX_HLO_OP_ADD, cx_hlo_select(b, h->at, column, zero));
-  cx_hlo_value *none = splat(l, alpha, 0), *unit = splat(l, alpha, 1);
+  cx_hlo_value *none = cx_ops_splat_as(l->b, l->elem, alpha, 0),
+               *unit = cx_ops_splat_as(l->b, l->elem, alpha, 1);
   cx_hlo_value *scale =
       combined(l, CX_HLO_OP_MAXIMUM, cx_hlo_unary(b, CX_HLO_OP_ABS, below));
   cx_hlo_value *is_zero = cx_hlo_compare(b, CX_HLO_EQ, scale, none);
@@ -120,7 +110,8 @@ static void goes_on(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                     cx_hlo_value **out)
 {
   const panel_loop *l = user;
-  out[0] = cx_hlo_compare(b, CX_HLO_LT, args[COLUMN], index_of(l, l->width));
+  out[0] =
+      cx_hlo_compare(b, CX_HLO_LT, args[COLUMN], cx_ops_index(l->b, l->width));
 }
 
 // Writes a column (N, m) of (N, m, b).
@@ -128,7 +119,7 @@ static cx_hlo_value *put_column(const panel_loop *l, cx_hlo_value *matrix,
                                 cx_hlo_value *column, cx_hlo_value *k)
 {
   const int64_t dims[3] = { l->n, l->m, 1 };
-  cx_hlo_value *starts[3] = { index_of(l, 0), index_of(l, 0), k };
+  cx_hlo_value *starts[3] = { cx_ops_index(l->b, 0), cx_ops_index(l->b, 0), k };
   return cx_hlo_dynamic_update_slice(
       l->b, matrix, cx_hlo_reshape(l->b, column, dims, 3), starts);
 }
@@ -139,7 +130,7 @@ static void step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
   const panel_loop *l = user;
   const int64_t whole[3] = { l->n, l->m, 1 }, row[2] = { l->n, 1 };
   cx_hlo_value *k = args[COLUMN];
-  cx_hlo_value *starts[3] = { index_of(l, 0), index_of(l, 0), k };
+  cx_hlo_value *starts[3] = { cx_ops_index(l->b, 0), cx_ops_index(l->b, 0), k };
   cx_hlo_value *column = cx_hlo_reshape(
       b, cx_hlo_dynamic_slice(b, args[MATRIX], starts, whole), whole, 2);
   cx_hlo_value *rows = cx_hlo_iota(b, (cx_hlo_type){ CX_HLO_I32, 2, whole }, 1);
@@ -148,14 +139,14 @@ static void step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
     .at = cx_hlo_compare(b, CX_HLO_EQ, rows, diagonal),
     .below = cx_hlo_compare(b, CX_HLO_GT, rows, diagonal),
   };
-  cx_hlo_value *zero = splat(l, column, 0);
+  cx_hlo_value *zero = cx_ops_splat_as(l->b, l->elem, column, 0);
   reflect(l, column, &h);
   h.v =
       cx_hlo_select(b, cx_hlo_compare(b, CX_HLO_LT, rows, diagonal), zero, h.v);
   // The column's new elements are known exactly.
   column = cx_hlo_select(b, h.at, along(l, h.beta), column);
   column = cx_hlo_select(b, h.below, zero, column);
-  out[COLUMN] = cx_hlo_binary(b, CX_HLO_OP_ADD, k, index_of(l, 1));
+  out[COLUMN] = cx_hlo_binary(b, CX_HLO_OP_ADD, k, cx_ops_index(l->b, 1));
   out[MATRIX] = put_column(l, applied(l, &h, args[MATRIX]), column, k);
   out[VECTORS] = put_column(l, args[VECTORS], h.v, k);
   starts[1] = k;
@@ -172,7 +163,7 @@ static void emit_householder(cx_graph_emit *e)
                    .m = s->dims[1],
                    .width = s->dims[2] };
   cx_hlo_value *vars[VARS] = {
-    [COLUMN] = index_of(&l, 0),
+    [COLUMN] = cx_ops_index(e->b, 0),
     [MATRIX] = e->in[0],
     [VECTORS] = cx_hlo_splat(e->b, cx_ops_out_type(e, 0), 0),
     [TAU] = cx_hlo_splat(e->b, cx_ops_out_type(e, 1), 0),

@@ -44,18 +44,6 @@ static cx_hlo_value *times(const rotation_loop *l, cx_hlo_value *x,
   return two(l, CX_HLO_OP_MULTIPLY, x, y);
 }
 
-static cx_hlo_value *splat(const rotation_loop *l, const cx_hlo_value *like,
-                           double v)
-{
-  const cx_hlo_type *t = cx_hlo_value_type(like);
-  return cx_hlo_splat(l->b, (cx_hlo_type){ l->elem, t->rank, t->dims }, v);
-}
-
-static cx_hlo_value *whole(const rotation_loop *l, int64_t value)
-{
-  return cx_hlo_splat_int(l->b, (cx_hlo_type){ CX_HLO_I32, 0, NULL }, value);
-}
-
 static cx_hlo_value *combined(const rotation_loop *l, cx_hlo_op_kind kind,
                               cx_hlo_value *x, const int64_t *dims, size_t n)
 {
@@ -128,7 +116,7 @@ static cx_hlo_value *diagonal(const rotation_loop *l, cx_hlo_value *x,
   cx_hlo_value *on =
       cx_hlo_compare(l->b, CX_HLO_EQ, cx_hlo_iota(l->b, index, 1),
                      cx_hlo_iota(l->b, index, 2));
-  x = cx_hlo_select(l->b, on, x, splat(l, x, 0));
+  x = cx_hlo_select(l->b, on, x, cx_ops_splat_as(l->b, l->elem, x, 0));
   return combined(l, CX_HLO_OP_ADD, x, &dim, 1);
 }
 
@@ -151,7 +139,8 @@ static rotation angle(const rotation_loop *l, cx_hlo_value *x,
     q = combined(l, CX_HLO_OP_ADD, times(l, v, v), &rows, 1);
     r = combined(l, CX_HLO_OP_ADD, times(l, u, v), &rows, 1);
   }
-  cx_hlo_value *one = splat(l, r, 1), *zero = splat(l, r, 0);
+  cx_hlo_value *one = cx_ops_splat_as(l->b, l->elem, r, 1),
+               *zero = cx_ops_splat_as(l->b, l->elem, r, 0);
   cx_hlo_value *none = cx_hlo_compare(b, CX_HLO_EQ, r, zero);
   cx_hlo_value *size = cx_hlo_unary(b, CX_HLO_OP_ABS, r);
   *share = size;
@@ -186,12 +175,13 @@ static void goes_on(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                     cx_hlo_value **out)
 {
   const rotation_loop *l = user;
-  cx_hlo_value *step = args[STEP], *steps = whole(l, l->n - 1);
-  cx_hlo_value *in_sweep = cx_hlo_compare(
-      b, CX_HLO_NE, two(l, CX_HLO_OP_REMAINDER, step, steps), whole(l, 0));
+  cx_hlo_value *step = args[STEP], *steps = cx_ops_index(l->b, l->n - 1);
+  cx_hlo_value *in_sweep =
+      cx_hlo_compare(b, CX_HLO_NE, two(l, CX_HLO_OP_REMAINDER, step, steps),
+                     cx_ops_index(l->b, 0));
   cx_hlo_value *apart = cx_hlo_compare(b, CX_HLO_GT, args[WORST], args[BOUND]);
-  cx_hlo_value *more =
-      cx_hlo_compare(b, CX_HLO_LT, step, whole(l, MOST_SWEEPS * (l->n - 1)));
+  cx_hlo_value *more = cx_hlo_compare(
+      b, CX_HLO_LT, step, cx_ops_index(l->b, MOST_SWEEPS * (l->n - 1)));
   out[0] = two(l, CX_HLO_OP_AND, more, two(l, CX_HLO_OP_OR, in_sweep, apart));
 }
 
@@ -205,11 +195,12 @@ static void take_step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
   x = shifted(l, rotated(l, x, 2, &r), 2);
   if (l->symmetric) x = shifted(l, rotated(l, x, 1, &r), 1);
   cx_hlo_value *first = cx_hlo_compare(
-      b, CX_HLO_EQ, two(l, CX_HLO_OP_REMAINDER, args[STEP], whole(l, l->n - 1)),
-      whole(l, 0));
-  cx_hlo_value *before =
-      cx_hlo_select(b, first, splat(l, args[WORST], 0), args[WORST]);
-  out[STEP] = two(l, CX_HLO_OP_ADD, args[STEP], whole(l, 1));
+      b, CX_HLO_EQ,
+      two(l, CX_HLO_OP_REMAINDER, args[STEP], cx_ops_index(l->b, l->n - 1)),
+      cx_ops_index(l->b, 0));
+  cx_hlo_value *before = cx_hlo_select(
+      b, first, cx_ops_splat_as(l->b, l->elem, args[WORST], 0), args[WORST]);
+  out[STEP] = two(l, CX_HLO_OP_ADD, args[STEP], cx_ops_index(l->b, 1));
   out[WORST] = two(l, CX_HLO_OP_MAXIMUM, before,
                    combined(l, CX_HLO_OP_MAXIMUM, share, all, 2));
   out[BOUND] = args[BOUND];
@@ -236,8 +227,10 @@ static void emit_jacobi(cx_graph_emit *e)
     bound = times(&l, bound, combined(&l, CX_HLO_OP_MAXIMUM, size, all, 3));
   }
   cx_hlo_value *vars[VARS] = {
-    [STEP] = whole(&l, 0), [WORST] = cx_hlo_highest(e->b, l.elem),
-    [BOUND] = bound,       [MATRIX] = e->in[0],
+    [STEP] = cx_ops_index(e->b, 0),
+    [WORST] = cx_hlo_highest(e->b, l.elem),
+    [BOUND] = bound,
+    [MATRIX] = e->in[0],
     [VECTORS] = e->in[1],
   };
   cx_hlo_value *out[VARS];

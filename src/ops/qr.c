@@ -6,23 +6,19 @@ enum { BLOCK = 32, MOST_BLOCKS = 512 };
 
 // ---- the gradient -----------------------------------------------------------
 
-static calx_tensor *turned(calx_tensor *x)
-{
-  return calx_transpose(x, -2, -1);
-}
-
 // Of a matrix of at least as many rows as columns: (dQ + Q L) R^-T, where L is
 // the symmetric matrix with the lower triangle of R dR^T - dQ^T Q (S. Walter,
 // L. Lehmann, Algorithmic differentiation of linear algebra functions, 2010).
 static calx_tensor *tall_grad(calx_tensor *q, calx_tensor *r, calx_tensor *dq,
                               calx_tensor *dr)
 {
-  calx_tensor *m = calx_matmul(r, turned(dr));
-  m = cx_ops_minus(m, calx_matmul(turned(dq), q));
-  m = cx_ops_plus(calx_tril(m, 0), turned(calx_tril(m, -1)));
+  calx_tensor *m = calx_matmul(r, cx_ops_transposed(dr));
+  m = cx_ops_minus(m, calx_matmul(cx_ops_transposed(dq), q));
+  m = cx_ops_plus(calx_tril(m, 0), cx_ops_transposed(calx_tril(m, -1)));
   calx_tensor *g = cx_ops_plus(dq, calx_matmul(q, m));
   // g R^-T is (R^-1 g^T)^T
-  return turned(cx_ops_solve_with(r, turned(g), &(cx_ops_triangle){ 0 }));
+  return cx_ops_transposed(
+      cx_ops_solve_with(r, cx_ops_transposed(g), &(cx_ops_triangle){ 0 }));
 }
 
 // q and r are operands that were computed without gradient; the outputs.
@@ -61,7 +57,7 @@ static void grad_qr(cx_lazy_tape *t)
   calx_tensor *u = calx_narrow(r, -1, 0, m), *du = calx_narrow(dr, -1, 0, m);
   calx_tensor *w = calx_narrow(cx_lazy_tape_in(t, 0), -1, m, n - m);
   calx_tensor *dw = calx_narrow(dr, -1, m, n - m);
-  dq = cx_ops_plus(dq, calx_matmul(w, turned(dw)));
+  dq = cx_ops_plus(dq, calx_matmul(w, cx_ops_transposed(dw)));
   calx_tensor *parts[2] = { tall_grad(q, u, dq, du), calx_matmul(q, dw) };
   t->in_grads[0] = calx_cat(parts, 2, -1);
 }
@@ -82,7 +78,7 @@ static calx_tensor *triangle_of(calx_tensor *v, calx_tensor *tau)
   const cx_graph_shape *s = cx_lazy_tensor_shape(v);
   const cx_ops_triangle unit = { .unit = true };
   calx_tensor *eye = cx_ops_eye(v, s->dims[2], s->dims[2]);
-  calx_tensor *above = calx_triu(calx_matmul(turned(v), v), 1);
+  calx_tensor *above = calx_triu(calx_matmul(cx_ops_transposed(v), v), 1);
   above = cx_ops_plus(calx_mul(above, calx_unsqueeze(tau, 1)), eye);
   calx_tensor *t = cx_ops_solve_with(
       above, calx_expand(eye, cx_ops_dims_of(cx_lazy_tensor_shape(above))),
@@ -93,8 +89,8 @@ static calx_tensor *triangle_of(calx_tensor *v, calx_tensor *tau)
 // (I - v t v^T) x, or with t transposed.
 static calx_tensor *reflected(const block *b, bool transpose, calx_tensor *x)
 {
-  calx_tensor *t = transpose ? turned(b->t) : b->t;
-  calx_tensor *row = calx_matmul(turned(b->v), x);
+  calx_tensor *t = transpose ? cx_ops_transposed(b->t) : b->t;
+  calx_tensor *row = calx_matmul(cx_ops_transposed(b->v), x);
   return cx_ops_minus(x, calx_matmul(b->v, calx_matmul(t, row)));
 }
 

@@ -5,11 +5,6 @@
 #include "base/dtype.h"
 #include "ops/factor.h"
 
-static calx_tensor *turned(calx_tensor *x)
-{
-  return calx_transpose(x, -2, -1);
-}
-
 // x times a diagonal matrix, given as a vector.
 static calx_tensor *scaled(calx_tensor *x, calx_tensor *diagonal)
 {
@@ -81,12 +76,13 @@ static void grad_eigh(cx_lazy_tape *t)
   calx_tensor *dw = t->out_grads[0], *dv = t->out_grads[1], *inner = NULL;
   if (dw != NULL) inner = diagonal_matrix(dw);
   if (dv != NULL) {
-    dv = calx_mul(calx_matmul(turned(v), dv), inverse_gaps(w));
+    dv = calx_mul(calx_matmul(cx_ops_transposed(v), dv), inverse_gaps(w));
     inner = inner == NULL ? dv : cx_ops_plus(inner, dv);
   }
-  calx_tensor *g = calx_matmul(calx_matmul(v, inner), turned(v));
+  calx_tensor *g = calx_matmul(calx_matmul(v, inner), cx_ops_transposed(v));
   // The matrix counts as symmetric.
-  t->in_grads[0] = calx_mul(cx_ops_plus(g, turned(g)), cx_ops_number(0.5));
+  t->in_grads[0] =
+      calx_mul(cx_ops_plus(g, cx_ops_transposed(g)), cx_ops_number(0.5));
 }
 
 CX_OPS_DEFINE(eigh, .infer = infer_named, .grad = grad_eigh, .emit = emit_named)
@@ -105,8 +101,9 @@ calx_tensor *calx_eigh_with(calx_tensor *x, calx_tensor **out_vectors,
   const cx_graph_shape s = *cx_lazy_tensor_shape(x);
   cx_lazy_no_grad_begin();
   calx_tensor *half = cx_ops_flat_batch(cx_lazy_tensor_detached(x));
-  if (o->upper) half = turned(half);
-  half = cx_ops_plus(calx_tril(half, 0), turned(calx_tril(half, -1)));
+  if (o->upper) half = cx_ops_transposed(half);
+  half =
+      cx_ops_plus(calx_tril(half, 0), cx_ops_transposed(calx_tril(half, -1)));
   cx_ops_jacobi_of(half, true, &w, &v);
   calx_sort_options order = { .size = sizeof order, .out_indices = &at };
   w = calx_sort_with(diagonal_of(w), &order);
@@ -127,7 +124,7 @@ static void grad_svd(cx_lazy_tape *t)
   calx_tensor *u = cx_lazy_tape_out(t, 0), *s = cx_lazy_tape_out(t, 1);
   calx_tensor *vt = cx_lazy_tape_out(t, 2);
   calx_tensor *du = t->out_grads[0], *ds = t->out_grads[1];
-  calx_tensor *dvt = t->out_grads[2], *v = turned(vt);
+  calx_tensor *dvt = t->out_grads[2], *v = cx_ops_transposed(vt);
   if (du != NULL && calx_tensor_dim(u, -1) != calx_tensor_dim(s, -1)) {
     t->in_grads[0] =
         cx_ops_invalid("svd: the vectors of .full_matrices have no gradient");
@@ -137,21 +134,22 @@ static void grad_svd(cx_lazy_tape *t)
       ds != NULL ? diagonal_matrix(ds) : diagonal_matrix(cx_ops_zeros_like(s));
   calx_tensor *gaps = inverse_gaps(calx_square(s)), *g = NULL;
   if (du != NULL) {
-    calx_tensor *a = calx_matmul(turned(u), du);
-    a = calx_mul(cx_ops_minus(a, turned(a)), gaps);
+    calx_tensor *a = calx_matmul(cx_ops_transposed(u), du);
+    a = calx_mul(cx_ops_minus(a, cx_ops_transposed(a)), gaps);
     inner = cx_ops_plus(inner, scaled(a, s));
     // What leaves the space of the columns.
     du = calx_div(du, calx_unsqueeze(s, -2));
-    du = cx_ops_minus(du, calx_matmul(u, calx_matmul(turned(u), du)));
+    du =
+        cx_ops_minus(du, calx_matmul(u, calx_matmul(cx_ops_transposed(u), du)));
     g = calx_matmul(du, vt);
   }
   if (dvt != NULL) {
-    calx_tensor *dv = turned(dvt), *a = calx_matmul(vt, dv);
-    a = calx_mul(cx_ops_minus(a, turned(a)), gaps);
+    calx_tensor *dv = cx_ops_transposed(dvt), *a = calx_matmul(vt, dv);
+    a = calx_mul(cx_ops_minus(a, cx_ops_transposed(a)), gaps);
     inner = cx_ops_plus(inner, calx_mul(calx_unsqueeze(s, -1), a));
     dv = calx_div(dv, calx_unsqueeze(s, -2));
     dv = cx_ops_minus(dv, calx_matmul(v, calx_matmul(vt, dv)));
-    dv = calx_matmul(u, turned(dv));
+    dv = calx_matmul(u, cx_ops_transposed(dv));
     g = g == NULL ? dv : cx_ops_plus(g, dv);
   }
   inner = calx_matmul(calx_matmul(u, inner), vt);
@@ -217,13 +215,14 @@ calx_tensor *calx_svd_with(calx_tensor *x, calx_tensor **out_s,
   cx_lazy_no_grad_begin();
   calx_tensor *flat = cx_ops_flat_batch(cx_lazy_tensor_detached(x));
   if (wide) {
-    decompose(turned(flat), o->full_matrices, &v, &s, &u);
+    decompose(cx_ops_transposed(flat), o->full_matrices, &v, &s, &u);
   } else {
     decompose(flat, o->full_matrices, &u, &s, &v);
   }
-  calx_tensor *operands[4] = { x, cx_ops_unflat_batch(u, &shape),
-                               cx_ops_unflat_batch(s, &shape),
-                               cx_ops_unflat_batch(turned(v), &shape) };
+  calx_tensor *operands[4] = {
+    x, cx_ops_unflat_batch(u, &shape), cx_ops_unflat_batch(s, &shape),
+    cx_ops_unflat_batch(cx_ops_transposed(v), &shape)
+  };
   cx_lazy_no_grad_end();
   name(&cx_ops_svd, operands, 3, out);
   if (out_s != NULL) *out_s = out[1];
@@ -260,8 +259,9 @@ static calx_tensor *least(calx_tensor *s, const cx_graph_shape *x, double rtol)
 static void grad_pinv(cx_lazy_tape *t)
 {
   calx_tensor *x = cx_lazy_tape_in(t, 0), *p = cx_lazy_tape_out(t, 0);
-  calx_tensor *g = turned(t->out_grads[0]), *q = turned(p);
-  calx_tensor *first = calx_matmul(calx_matmul(q, turned(g)), q);
+  calx_tensor *g = cx_ops_transposed(t->out_grads[0]),
+              *q = cx_ops_transposed(p);
+  calx_tensor *first = calx_matmul(calx_matmul(q, cx_ops_transposed(g)), q);
   calx_tensor *a = calx_matmul(calx_matmul(g, p), q);
   calx_tensor *b = calx_matmul(q, calx_matmul(p, g));
   a = cx_ops_minus(a, calx_matmul(x, calx_matmul(p, a)));
@@ -278,13 +278,14 @@ calx_tensor *calx_pinv_with(calx_tensor *x, const calx_pinv_options *o)
   if (!cx_ops_is_matrix("pinv", x, false, &bad)) return bad;
   CX_OPS_TAKE_OPTIONS(pinv, o, bad);
   const cx_graph_shape shape = *cx_lazy_tensor_shape(x);
-  if (calx_tensor_numel(x) == 0) return turned(x);
+  if (calx_tensor_numel(x) == 0) return cx_ops_transposed(x);
   cx_lazy_no_grad_begin();
   calx_tensor *u = calx_svd_with(cx_lazy_tensor_detached(x), &s, &vh, NULL);
   calx_tensor *counts = calx_gt(s, least(s, &shape, o->rtol));
   calx_tensor *safe = calx_where(counts, s, cx_ops_number(1));
   s = calx_where(counts, calx_reciprocal(safe), cx_ops_number(0));
-  calx_tensor *in[2] = { x, calx_matmul(scaled(turned(vh), s), turned(u)) };
+  calx_tensor *in[2] = { x, calx_matmul(scaled(cx_ops_transposed(vh), s),
+                                        cx_ops_transposed(u)) };
   cx_lazy_no_grad_end();
   if (cx_lazy_tensor_poisoned(in[1])) return in[1];
   return cx_ops_record(&cx_ops_pinv, in, 2, NULL);
