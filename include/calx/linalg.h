@@ -47,9 +47,11 @@ CALX_API calx_tensor *calx_baddbmm_with(calx_tensor *input, calx_tensor *x,
                                         const calx_addmm_options *options);
 /**
  * Sums of products by Einstein's convention: "ij,jk->ik" is a matrix product,
- * "ii->" a trace. Without "->" the result has the labels that stand once, in
- * alphabetical order.
- * @param equation  a letter for each dimension of each operand
+ * "ii->" a trace, "...ij,jk" a product of batches. Without "->" the result has
+ * the dimensions of "..." and then the labels that stand once, in alphabetical
+ * order. Size 1 is repeated beside another size of its label.
+ * @param equation  a letter for each dimension of each operand, "..." for any
+ *                  number of them
  * @shape as the equation says  @source torch.einsum
  */
 CALX_API calx_tensor *calx_einsum(const char *equation,

@@ -210,8 +210,6 @@ def by_design(op, inputs, attrs):
         return first.dtype == torch.bool
     if op == "linear":                         # a weight of rank 1 is refused
         return inputs[1].dim() == 1
-    if op == "einsum":                         # letters alone
-        return "..." in attrs["equation"]
     if op == "gelu":                           # PyTorch makes NaN of infinity
         return bool(first.isinf().any()) if not whole else False
     return False
@@ -512,7 +510,23 @@ def products():
                         ("bij,bjk", [(2, 2, 3), (2, 3, 1)]), ("ij->", [(2, 3)]),
                         ("...i,i->...", [(2, 2, 3), (3,)]),
                         ("ij,jk->ik", [(2, 3), (2, 4)]), ("ij", [(2, 3, 1)]),
-                        ("i->k", [(2,)]), ("i,i->i", [(0,), (0,)])]:
+                        ("i->k", [(2,)]), ("i,i->i", [(0,), (0,)]),
+                        ("ij,jk->ik", [(2, 3), (1, 4)]), ("ii->i", [(3, 1)]),
+                        ("...i->i", [(2, 3)]), ("i->...i", [(3,)]),
+                        ("...i,...i", [(2, 3), (4, 2, 3)]),
+                        ("...i,...j->...ij", [(1, 2, 3), (4, 1, 5)]),
+                        ("i...j->j...i", [(2, 3, 4)]), ("...", [(2, 3)]),
+                        ("...,...", [(2, 3), (3,)]), ("...ii->...i", [(2, 3, 3)]),
+                        ("i...,i...->", [(2, 3), (2, 1)]), ("...i...", [(2,)]),
+                        ("..i", [(2,)]), ("i,->i", [(2,), ()]), ("", [()]),
+                        ("ij,jk -> ik", [(2, 3), (3, 4)]), ("ij->i...", [(2, 3)]),
+                        ("a...b->ab", [(2, 5, 3)]), ("i,i->i", [(0,), (1,)]),
+                        ("iij->j", [(2, 2, 3)]), ("Ab->bA", [(2, 3)]),
+                        ("bA", [(2, 3)]), ("i->ii", [(2,)]), ("->", [()]),
+                        ("ij,ij->...", [(2, 3), (2, 3)]),
+                        ("...a,...b,...c", [(2, 1, 3), (1, 4, 2), (2, 4, 5)]),
+                        ("ij,jk->ik", [(2, 3), (3, 4), (1,)]),
+                        ("...ij,...jk->...ik", [(3, 1, 2, 3), (4, 3, 2)])]:
         case("einsum", [f(*one) for one in s], equation=equation)
 
 
