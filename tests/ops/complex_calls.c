@@ -180,9 +180,10 @@ typedef calx_tensor *complex_fn(calx_tensor *z);
   M(calx_tanh(z))                                                              \
   M(calx_sin(z))                                                               \
   M(calx_acosh(z))                                                             \
-  M(calx_reciprocal(z)) M(calx_abs(z)) M(calx_angle(z)) M(calx_sgn(z)) M(      \
-      calx_conj(z)) M(calx_mul(z, calx_conj(z))) M(calx_pow(z, 3))             \
-      M(calx_pow(z, z)) M(calx_div(z, calx_add(z, 2))) M(calx_matmul(          \
+  M(calx_reciprocal(z))                                                        \
+  M(calx_abs(z)) M(calx_angle(z)) M(calx_sgn(z)) M(calx_conj(z)) M(            \
+      calx_mul(z, calx_conj(z))) M(calx_pow(z, 3)) M(calx_pow(z, z))           \
+      M(calx_div(z, calx_add(z, 2))) M(calx_matmul(                            \
           z, calx_transpose(z, 0, 1))) M(calx_cumprod(z, 1)) M(calx_prod(z))   \
           M(calx_mul(z, calx_real(z))) M(calx_norm(z)) M(calx_polar(           \
               calx_abs(z), calx_imag(z))) M(calx_fft(z)) M(calx_ifft(z))       \
