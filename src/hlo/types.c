@@ -112,8 +112,26 @@ cx_hlo_elem cx_hlo_elem_part(cx_hlo_elem e)
   return e == CX_HLO_C128 ? CX_HLO_F64 : e;
 }
 
+// The types of most programs, without a search of the table.
+static cx_hlo_elem frequent(const char *s, size_t n)
+{
+  if (n == 3 && (s[0] == 'f' || s[0] == 'i')) {
+    const bool real = s[0] == 'f';
+    if (s[1] == '3' && s[2] == '2') return real ? CX_HLO_F32 : CX_HLO_I32;
+    if (s[1] == '6' && s[2] == '4') return real ? CX_HLO_F64 : CX_HLO_I64;
+    if (s[1] == '1' && s[2] == '6') return real ? CX_HLO_F16 : CX_HLO_I16;
+  }
+  if (n == 2 && s[0] == 'i' && s[1] == '1') return CX_HLO_I1;
+  if (n == 4 && memcmp(s, "bf16", 4) == 0) return CX_HLO_BF16;
+  return CX_HLO_INVALID;
+}
+
 cx_hlo_elem cx_hlo_elem_parse(const char *s, size_t n)
 {
+  const cx_hlo_elem known = frequent(s, n);
+  if (known != CX_HLO_INVALID) return known;
+  // Most other words are no types: no name begins as they do.
+  if (n == 0 || strchr("iubfct", s[0]) == NULL) return CX_HLO_INVALID;
   for (int e = CX_HLO_INVALID + 1; e < CX_HLO_TOKEN; e++) {
     const char *name = rows[e].name;
     size_t i = 0;

@@ -19,6 +19,10 @@ static void test_names(void **state)
   }
   assert_string_equal(cx_hlo_elem_name(CX_HLO_C64), "complex<f32>");
   assert_int_equal(cx_hlo_elem_parse("f3", 2), CX_HLO_INVALID);
+  assert_int_equal(cx_hlo_elem_parse("", 0), CX_HLO_INVALID);
+  assert_int_equal(cx_hlo_elem_parse("add", 3), CX_HLO_INVALID);
+  assert_int_equal(cx_hlo_elem_parse("i31", 3), CX_HLO_INVALID);
+  assert_int_equal(cx_hlo_elem_parse("bf15", 4), CX_HLO_INVALID);
   assert_int_equal(cx_hlo_elem_parse("f322", 4), CX_HLO_INVALID);
   assert_int_equal(cx_hlo_elem_parse("f32x", 3), CX_HLO_F32);
   assert_string_equal(cx_hlo_elem_name(CX_HLO_ELEM_COUNT), "invalid");
