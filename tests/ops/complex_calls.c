@@ -173,32 +173,25 @@ static void test_transforms(void **state)
 
 typedef calx_tensor *complex_fn(calx_tensor *z);
 
-#define EACH(M)                                                                \
-  M(calx_exp(z))                                                               \
-  M(calx_log(z))                                                               \
-  M(calx_sqrt(z))                                                              \
-  M(calx_tanh(z))                                                              \
-  M(calx_sin(z))                                                               \
-  M(calx_acosh(z))                                                             \
-  M(calx_reciprocal(z))                                                        \
-  M(calx_abs(z)) M(calx_angle(z)) M(calx_sgn(z)) M(calx_conj(z)) M(            \
-      calx_mul(z, calx_conj(z))) M(calx_pow(z, 3)) M(calx_pow(z, z))           \
-      M(calx_div(z, calx_add(z, 2))) M(calx_matmul(                            \
-          z, calx_transpose(z, 0, 1))) M(calx_cumprod(z, 1)) M(calx_prod(z))   \
-          M(calx_mul(z, calx_real(z))) M(calx_norm(z)) M(calx_polar(           \
-              calx_abs(z), calx_imag(z))) M(calx_fft(z)) M(calx_ifft(z))       \
-              M(calx_fft(z, .n = 5, .dim = INT32_MIN, .norm = CALX_FFT_ORTHO)) \
-                  M(calx_rfft(calx_real(z), .n = 5)) M(calx_rfft(              \
-                      calx_imag(z),                                            \
-                      .n = 6)) M(calx_irfft(z)) M(calx_irfft(z, .n = 5))       \
-                      M(calx_irfft(z, .n = 8)) M(calx_hfft(z)) M(              \
-                          calx_ihfft(calx_real(z))) M(calx_fft2(z))            \
-                          M(calx_irfft2(z, .s = CALX_DIMS(3, 4))) M(           \
-                              calx_rfftn(calx_imag(z))) M(calx_fftshift(z))    \
-                              M(calx_stft(calx_reshape(calx_view_as_real(z),   \
-                                                       CALX_SHAPE(12)),        \
-                                          4, .hop_length = 2))                 \
-                                  M(calx_istft(z, 4, .hop_length = 2))
+// clang-format off
+#define EACH(M) \
+  M(calx_exp(z)) M(calx_log(z)) M(calx_sqrt(z)) M(calx_tanh(z)) \
+  M(calx_sin(z)) M(calx_acosh(z)) M(calx_reciprocal(z)) M(calx_abs(z)) \
+  M(calx_angle(z)) M(calx_sgn(z)) M(calx_conj(z)) \
+  M(calx_mul(z, calx_conj(z))) M(calx_pow(z, 3)) M(calx_pow(z, z)) \
+  M(calx_div(z, calx_add(z, 2))) M(calx_matmul(z, calx_transpose(z, 0, 1))) \
+  M(calx_cumprod(z, 1)) M(calx_prod(z)) M(calx_mul(z, calx_real(z))) \
+  M(calx_norm(z)) M(calx_polar(calx_abs(z), calx_imag(z))) M(calx_fft(z)) \
+  M(calx_ifft(z)) \
+  M(calx_fft(z, .n = 5, .dim = INT32_MIN, .norm = CALX_FFT_ORTHO)) \
+  M(calx_rfft(calx_real(z), .n = 5)) M(calx_rfft(calx_imag(z), .n = 6)) \
+  M(calx_irfft(z)) M(calx_irfft(z, .n = 5)) M(calx_irfft(z, .n = 8)) \
+  M(calx_hfft(z)) M(calx_ihfft(calx_real(z))) M(calx_fft2(z)) \
+  M(calx_irfft2(z, .s = CALX_DIMS(3, 4))) M(calx_rfftn(calx_imag(z))) \
+  M(calx_fftshift(z)) \
+  M(calx_stft(calx_reshape(calx_view_as_real(z), CALX_SHAPE(12)), 4, .hop_length = 2)) \
+  M(calx_istft(z, 4, .hop_length = 2))
+// clang-format on
 
 static calx_tensor *function(int which, calx_tensor *z)
 {
