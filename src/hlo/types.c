@@ -130,8 +130,6 @@ cx_hlo_elem cx_hlo_elem_parse(const char *s, size_t n)
 {
   const cx_hlo_elem known = frequent(s, n);
   if (known != CX_HLO_INVALID) return known;
-  // Most other words are no types: no name begins as they do.
-  if (n == 0 || strchr("iubfct", s[0]) == NULL) return CX_HLO_INVALID;
   for (int e = CX_HLO_INVALID + 1; e < CX_HLO_TOKEN; e++) {
     const char *name = rows[e].name;
     size_t i = 0;
