@@ -133,22 +133,21 @@ if os.environ["CALX_PLUGIN"] == "calx":  # others do not interpret
     class Interpreted(program.Case):
         def test_what_is_interpreted_is_told(self):
             text = """\
-func.func @main() -> tensor<8x%dxf32> {
-  %%0 = stablehlo.iota dim = 1 : tensor<8x%dxcomplex<f32>>
-  %%1 = stablehlo.fft %%0, type = FFT, length = [%d]
-    : (tensor<8x%dxcomplex<f32>>) -> tensor<8x%dxcomplex<f32>>
-  %%2 = stablehlo.real %%1 : (tensor<8x%dxcomplex<f32>>) -> tensor<8x%dxf32>
-  return %%2 : tensor<8x%dxf32>
+func.func @main() -> tensor<%dx%dxf32> {
+  %%0 = stablehlo.iota dim = 1 : tensor<%dx%dxcomplex<f32>>
+  %%1 = stablehlo.cholesky %%0, lower = true : tensor<%dx%dxcomplex<f32>>
+  %%2 = stablehlo.real %%1 : (tensor<%dx%dxcomplex<f32>>) -> tensor<%dx%dxf32>
+  return %%2 : tensor<%dx%dxf32>
 }
 """
             told = {}
             for n in 8, 9:
                 _, told[n] = self.expect(0, "hlo", "run", "-",
-                                         stdin=text % ((n,) * 8),
+                                         stdin=text % ((n,) * 12),
                                          env={"CALX_CACHE_DIR": "off"})
             self.assertNotIn("interprets", told[8])
-            self.assertIn("the CPU engine interprets fft of complex<f32>[8,9]: "
-                          "slow", told[9])
+            self.assertIn("the CPU engine interprets cholesky of "
+                          "complex<f32>[9,9]: slow", told[9])
 
 
 class Devices(program.Case):
