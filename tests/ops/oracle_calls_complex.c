@@ -146,6 +146,11 @@ static calx_tensor *call_istft(const call *c)
   return calx_istft_with(X, whole(c, "n_fft", 0), &o);
 }
 
+static calx_tensor *call_index_copy(const call *c)
+{
+  return calx_index_copy(X, (int)whole(c, "dim", 0), Y, c->in[2]);
+}
+
 static calx_tensor *call_polar(const call *c)
 {
   return calx_polar(X, Y);
@@ -161,6 +166,7 @@ bool oracle_call_complex(call *c)
 #define SINGLE(name) { #name, call_##name },
     EACH_TRANSFORM(TRANSFORM) EACH_ONE(SINGLE){ "complex", call_complex },
     { "polar", call_polar },
+    { "index_copy", call_index_copy },
     { "stft", call_stft },
     { "istft", call_istft },
   };

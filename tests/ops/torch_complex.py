@@ -23,6 +23,7 @@ def istft(x, window=None, **k):
 
 SPECIAL = {
     "stft": stft, "istft": istft,
+    "index_copy": lambda x, i, s, dim: x.index_copy(dim, i, s),
     **{op: getattr(torch.fft, op) for op in ONE + MANY + TWO},
     **{op: freq(op) for op in ("fftfreq", "rfftfreq")},
     **{op: getattr(torch.fft, op) for op in ("fftshift", "ifftshift")},
