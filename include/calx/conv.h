@@ -215,6 +215,45 @@ CALX_API calx_tensor *calx_max_pool1d_with(
     calx_tensor *x, int64_t kernel_size,
     const calx_max_pool1d_options *options);
 
+/** Zero means default; of a list the first stands for the others. */
+typedef struct CALX_OPTIONS calx_max_pool3d_options {
+  CALX_NAMED size_t size;
+  CALX_ARRAY_(int64_t, stride, 3);   /* 0 = the kernel's size */
+  CALX_ARRAY_(int64_t, padding, 3);  /* -inf, at most half the kernel */
+  CALX_ARRAY_(int64_t, dilation, 3); /* 0 = 1 */
+  CALX_NAMED bool ceil_mode;         /* a window may run over the end */
+  CALX_NAMED int64_t kernel_height;  /* 0 = kernel_size */
+  CALX_NAMED int64_t kernel_width;   /* 0 = kernel_size */
+  /* NULL: none; i64, into the D*H*W box */
+  CALX_NAMED calx_tensor **out_indices;
+} calx_max_pool3d_options;
+/** calx_max_pool2d in three dimensions. @shape x (N, C, D, H, W) or without N
+ *  @source torch.nn.functional.max_pool3d */
+CALX_API calx_tensor *calx_max_pool3d_with(
+    calx_tensor *x, int64_t kernel_size,
+    const calx_max_pool3d_options *options);
+
+/** Zero means default; of a list the first stands for the others. */
+typedef struct CALX_OPTIONS calx_lp_pool_options {
+  CALX_NAMED size_t size;
+  CALX_ARRAY_(int64_t, kernel_size, 3); /* needed */
+  CALX_ARRAY_(int64_t, stride, 3);      /* 0 = the kernel's size */
+  CALX_NAMED bool ceil_mode;            /* a window may run over the end */
+} calx_lp_pool_options;
+/** (sum x^norm_type)^(1/norm_type) of each window, for a positive, finite
+ *  norm_type. @shape x (N, C, L) or without N
+ *  @source torch.nn.functional.lp_pool1d */
+CALX_API calx_tensor *calx_lp_pool1d_with(calx_tensor *x, double norm_type,
+                                          const calx_lp_pool_options *options);
+/** The same. @shape x (N, C, H, W) or without N
+ *  @source torch.nn.functional.lp_pool2d */
+CALX_API calx_tensor *calx_lp_pool2d_with(calx_tensor *x, double norm_type,
+                                          const calx_lp_pool_options *options);
+/** The same. @shape x (N, C, D, H, W) or without N
+ *  @source torch.nn.functional.lp_pool3d */
+CALX_API calx_tensor *calx_lp_pool3d_with(calx_tensor *x, double norm_type,
+                                          const calx_lp_pool_options *options);
+
 /** Means of as many bins of each spatial dimension; -1 keeps its size. As many
  *  sizes as spatial dimensions. @shape x (N, C, …) or (C, …)
  *  @source torch.nn.functional.adaptive_avg_pool1d to 3d */
@@ -225,6 +264,11 @@ CALX_API calx_tensor *calx_adaptive_avg_pool(calx_tensor *x,
  *  @source torch.nn.functional.adaptive_max_pool1d to 3d */
 CALX_API calx_tensor *calx_adaptive_max_pool(calx_tensor *x,
                                              calx_dims output_size);
+/** The same, and where each is. @param out_indices  i64, into the spatial
+ *  dimensions in row-major order @shape as calx_adaptive_avg_pool
+ *  @source torch.nn.functional.adaptive_max_pool1d_with_indices to 3d */
+CALX_API calx_tensor *calx_adaptive_max_pool_with_indices(
+    calx_tensor *x, calx_dims output_size, calx_tensor **out_indices);
 
 /** How calx_interpolate finds values between elements. */
 typedef enum calx_interpolation {

@@ -33,6 +33,31 @@ typedef struct CALX_OPTIONS calx_embedding_options {
 CALX_API calx_tensor *calx_embedding_with(
     calx_tensor *index, calx_tensor *weight,
     const calx_embedding_options *options);
+/** How calx_embedding_bag joins the rows of a bag. */
+typedef enum calx_embedding_bag_mode {
+  CALX_BAG_MEAN = 0,
+  CALX_BAG_SUM,
+  CALX_BAG_MAX
+} calx_embedding_bag_mode;
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_embedding_bag_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_embedding_bag_mode mode;
+  /* where each bag begins in an index of rank 1: ascending integers, 0 first */
+  CALX_NAMED calx_tensor *offsets;
+  CALX_NAMED bool include_last_offset; /* the last offset ends the last bag */
+  /* a factor for each index, of its shape; for CALX_BAG_SUM */
+  CALX_NAMED calx_tensor *per_sample_weights;
+  CALX_NAMED int64_t padding_idx; /* does not count; CALX_ZERO_INT for row 0 */
+} calx_embedding_bag_options;
+/** Joins the rows of the weight at the indices of each bag; an empty bag is 0.
+ *  Without .offsets each row of the index is a bag.
+ *  @shape index (bags, indices), or (n) with .offsets; weight (rows, d) ->
+ *  (bags, d) @grad weight, per_sample_weights
+ *  @source torch.nn.functional.embedding_bag */
+CALX_API calx_tensor *calx_embedding_bag_with(
+    calx_tensor *index, calx_tensor *weight,
+    const calx_embedding_bag_options *options);
 /** 1 at the class of each element, else 0. @shape (…) -> (…, num_classes)
  *  @dtype i64 @source torch.nn.functional.one_hot */
 CALX_API calx_tensor *calx_one_hot(calx_tensor *index, int64_t num_classes);

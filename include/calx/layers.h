@@ -94,12 +94,6 @@ CALX_API calx_module *calx_nn_embedding_with(
     calx_module *parent, const char *name, int64_t num_embeddings,
     int64_t embedding_dim, const calx_nn_embedding_options *options);
 
-/** How calx_nn_embedding_bag joins the rows of a bag. */
-typedef enum calx_embedding_bag_mode {
-  CALX_BAG_MEAN = 0,
-  CALX_BAG_SUM,
-  CALX_BAG_MAX
-} calx_embedding_bag_mode;
 /** Zero means default; as calx_nn_embedding_options. */
 typedef struct CALX_OPTIONS calx_nn_embedding_bag_options {
   CALX_NAMED size_t size;

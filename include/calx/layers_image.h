@@ -81,21 +81,11 @@ CALX_API calx_module *calx_nn_max_pool1d_with(
 CALX_API calx_module *calx_nn_max_pool2d_with(
     calx_module *parent, const char *name, int64_t kernel_size,
     const calx_max_pool2d_options *options);
-/** Zero means default. */
-typedef struct CALX_OPTIONS calx_nn_max_pool3d_options {
-  CALX_NAMED size_t size;
-  CALX_ARRAY_(int64_t, stride, 3);   /* 0 = the kernel's size */
-  CALX_ARRAY_(int64_t, padding, 3);  /* at most half the kernel */
-  CALX_ARRAY_(int64_t, dilation, 3); /* 0 = 1 */
-  CALX_NAMED bool ceil_mode;         /* a window may run over the end */
-  CALX_NAMED int64_t kernel_height;  /* 0 = kernel_size */
-  CALX_NAMED int64_t kernel_width;   /* 0 = kernel_size */
-} calx_nn_max_pool3d_options;
-/** Greatest element of each window; the gradient goes to the first of equals.
+/** calx_max_pool3d; .out_indices is refused.
  *  @shape x (N, C, D, H, W) or without N @source torch.nn.MaxPool3d */
 CALX_API calx_module *calx_nn_max_pool3d_with(
     calx_module *parent, const char *name, int64_t kernel_size,
-    const calx_nn_max_pool3d_options *options);
+    const calx_max_pool3d_options *options);
 /** calx_avg_pool1d. @shape x (N, C, L) or without N @source torch.nn.AvgPool1d
  */
 CALX_API calx_module *calx_nn_avg_pool1d_with(
@@ -111,26 +101,19 @@ CALX_API calx_module *calx_nn_avg_pool2d_with(
 CALX_API calx_module *calx_nn_avg_pool3d_with(
     calx_module *parent, const char *name,
     const calx_avg_pool3d_options *options);
-/** Zero means default. */
-typedef struct CALX_OPTIONS calx_nn_lp_pool_options {
-  CALX_NAMED size_t size;
-  CALX_ARRAY_(int64_t, kernel_size, 3); /* needed */
-  CALX_ARRAY_(int64_t, stride, 3);      /* 0 = the kernel's size */
-  CALX_NAMED bool ceil_mode;            /* a window may run over the end */
-} calx_nn_lp_pool_options;
-/** (sum x^norm_type)^(1/norm_type) of each window. @shape x (N, C, L) or
+/** calx_lp_pool1d. @shape x (N, C, L) or
  * without N @source torch.nn.LPPool1d */
 CALX_API calx_module *calx_nn_lp_pool1d_with(
     calx_module *parent, const char *name, double norm_type,
-    const calx_nn_lp_pool_options *options);
+    const calx_lp_pool_options *options);
 /** The same. @shape x (N, C, H, W) or without N @source torch.nn.LPPool2d */
 CALX_API calx_module *calx_nn_lp_pool2d_with(
     calx_module *parent, const char *name, double norm_type,
-    const calx_nn_lp_pool_options *options);
+    const calx_lp_pool_options *options);
 /** The same. @shape x (N, C, D, H, W) or without N @source torch.nn.LPPool3d */
 CALX_API calx_module *calx_nn_lp_pool3d_with(
     calx_module *parent, const char *name, double norm_type,
-    const calx_nn_lp_pool_options *options);
+    const calx_lp_pool_options *options);
 /** calx_adaptive_avg_pool to (length); -1 keeps a size. @shape x (N, C, L) or
  * without N @source torch.nn.AdaptiveAvgPool1d */
 CALX_API calx_module *calx_nn_adaptive_avg_pool1d(calx_module *parent,
@@ -294,13 +277,13 @@ CALX_API calx_module *calx_nn_channel_shuffle(calx_module *parent,
 #define calx_nn_conv_transpose3d(...) CALX_CALL_5_(calx_nn_conv_transpose3d_with, calx_nn_conv_options, __VA_ARGS__)
 #define calx_nn_max_pool1d(...) CALX_CALL_3_(calx_nn_max_pool1d_with, calx_max_pool1d_options, __VA_ARGS__)
 #define calx_nn_max_pool2d(...) CALX_CALL_3_(calx_nn_max_pool2d_with, calx_max_pool2d_options, __VA_ARGS__)
-#define calx_nn_max_pool3d(...) CALX_CALL_3_(calx_nn_max_pool3d_with, calx_nn_max_pool3d_options, __VA_ARGS__)
+#define calx_nn_max_pool3d(...) CALX_CALL_3_(calx_nn_max_pool3d_with, calx_max_pool3d_options, __VA_ARGS__)
 #define calx_nn_avg_pool1d(...) CALX_CALL_2_(calx_nn_avg_pool1d_with, calx_avg_pool1d_options, __VA_ARGS__)
 #define calx_nn_avg_pool2d(...) CALX_CALL_2_(calx_nn_avg_pool2d_with, calx_avg_pool2d_options, __VA_ARGS__)
 #define calx_nn_avg_pool3d(...) CALX_CALL_2_(calx_nn_avg_pool3d_with, calx_avg_pool3d_options, __VA_ARGS__)
-#define calx_nn_lp_pool1d(...) CALX_CALL_3_(calx_nn_lp_pool1d_with, calx_nn_lp_pool_options, __VA_ARGS__)
-#define calx_nn_lp_pool2d(...) CALX_CALL_3_(calx_nn_lp_pool2d_with, calx_nn_lp_pool_options, __VA_ARGS__)
-#define calx_nn_lp_pool3d(...) CALX_CALL_3_(calx_nn_lp_pool3d_with, calx_nn_lp_pool_options, __VA_ARGS__)
+#define calx_nn_lp_pool1d(...) CALX_CALL_3_(calx_nn_lp_pool1d_with, calx_lp_pool_options, __VA_ARGS__)
+#define calx_nn_lp_pool2d(...) CALX_CALL_3_(calx_nn_lp_pool2d_with, calx_lp_pool_options, __VA_ARGS__)
+#define calx_nn_lp_pool3d(...) CALX_CALL_3_(calx_nn_lp_pool3d_with, calx_lp_pool_options, __VA_ARGS__)
 #define calx_nn_upsample(...) CALX_CALL_2_(calx_nn_upsample_with, calx_nn_upsample_options, __VA_ARGS__)
 #define calx_nn_fold(...) CALX_CALL_4_(calx_nn_fold_with, calx_fold_options, __VA_ARGS__)
 #define calx_nn_unfold(...) CALX_CALL_3_(calx_nn_unfold_with, calx_unfold_options, __VA_ARGS__)

@@ -41,7 +41,8 @@ static void limit_norms(const embedding *e, calx_tensor *weight,
   cx_lazy_no_grad_end();
 }
 
-static calx_tensor *rows_at(const embedding *e, calx_tensor *index)
+// The weight, whose rows at the indices are not longer than max_norm.
+static calx_tensor *weight_for(const embedding *e, calx_tensor *index)
 {
   calx_tensor *weight = cx_nn_tensor(e->m, "weight");
   bool fits = cx_nn_has_shape(index) &&
@@ -50,16 +51,20 @@ static calx_tensor *rows_at(const embedding *e, calx_tensor *index)
   if (e->o.max_norm != 0 && fits && !cx_nn_module_watched()) {
     limit_norms(e, weight, index);
   }
-  calx_embedding_options o = { .size = sizeof o,
-                               .padding_idx = e->padding == 0    ? CALX_ZERO_INT
-                                              : e->padding == -1 ? 0
-                                                                 : e->padding };
-  return calx_embedding_with(index, weight, &o);
+  return weight;
+}
+
+static int64_t padding_option(const embedding *e)
+{
+  return e->padding == 0 ? CALX_ZERO_INT : e->padding == -1 ? 0 : e->padding;
 }
 
 static calx_tensor *forward(void *self, calx_tensor *index)
 {
-  return rows_at(self, index);
+  const embedding *e = self;
+  calx_embedding_options o = { .size = sizeof o,
+                               .padding_idx = padding_option(e) };
+  return calx_embedding_with(index, weight_for(e, index), &o);
 }
 
 static void repr(const void *state, cx_text *out)
@@ -81,98 +86,21 @@ static void repr(const void *state, cx_text *out)
 
 // ---- bags -------------------------------------------------------------------
 
-static calx_tensor *number_like(const calx_tensor *x, calx_dims shape,
-                                double value)
+static calx_tensor *bag_forward2(void *self, calx_tensor *index,
+                                 calx_tensor *offsets)
 {
-  calx_create_options o = { .size = sizeof o,
-                            .dtype = calx_tensor_dtype(x),
-                            .device = calx_tensor_device(x) };
-  return calx_full_with(shape, value, &o);
-}
-
-// Which of the indices count, of index's shape; NULL: all.
-static calx_tensor *counted(const embedding *e, calx_tensor *index)
-{
-  if (e->padding < 0) return NULL;
-  return calx_ne(index, calx_scalar_int(e->padding));
-}
-
-// Joins `rows` (n, dim) to bags, whose numbers are in `bag` (n). A bag without
-// rows is 0.
-static calx_tensor *join(const embedding *e, calx_tensor *rows,
-                         calx_tensor *bag, calx_tensor *counts, int64_t bags)
-{
-  bool max = e->mode == CALX_BAG_MAX;
-  int64_t n = calx_tensor_dim(rows, 0);
-  calx_tensor *mask = counts != NULL ? calx_unsqueeze(counts, 1) : NULL;
-  calx_dims shape = CALX_SHAPE(bags, e->dim);
-  if (mask != NULL) {
-    calx_tensor *left_out =
-        number_like(rows, CALX_SCALAR, max ? -(double)INFINITY : 0);
-    rows = calx_where(mask, rows, left_out);
-  }
-  if (max) {
-    calx_tensor *low = number_like(rows, shape, -(double)INFINITY);
-    calx_tensor *wide =
-        calx_expand(calx_unsqueeze(bag, 1), CALX_SHAPE(n, e->dim));
-    calx_tensor *y = calx_scatter_reduce(low, 0, wide, rows, CALX_SCATTER_AMAX);
-    return calx_where(calx_isneginf(y), number_like(y, CALX_SCALAR, 0), y);
-  }
-  calx_tensor *y =
-      calx_index_add_with(number_like(rows, shape, 0), 0, bag, rows, NULL);
-  if (e->mode == CALX_BAG_SUM) return y;
-  calx_tensor *one = number_like(rows, CALX_SHAPE(n), 1);
-  if (counts != NULL) one = calx_to_dtype(counts, calx_tensor_dtype(rows));
-  calx_tensor *size = calx_index_add_with(
-      number_like(rows, CALX_SHAPE(bags), 0), 0, bag, one, NULL);
-  size = calx_maximum(calx_unsqueeze(size, 1), calx_scalar(1));
-  return calx_div(y, size);
+  const embedding *e = self;
+  calx_embedding_bag_options o = { .size = sizeof o,
+                                   .mode = e->mode,
+                                   .offsets = offsets,
+                                   .padding_idx = padding_option(e) };
+  return calx_embedding_bag_with(index, weight_for(e, index), &o);
 }
 
 // Each row of indices is a bag.
 static calx_tensor *bag_forward(void *self, calx_tensor *index)
 {
-  const embedding *e = self;
-  if (!cx_nn_has_shape(index)) return rows_at(e, index);
-  if (calx_tensor_rank(index) != 2) {
-    return cx_nn_module_refuse(
-        e->m, index, "(bags, indices), or calx_forward2 with offsets");
-  }
-  int64_t bags = calx_tensor_dim(index, 0), length = calx_tensor_dim(index, 1);
-  calx_create_options o = { .size = sizeof o,
-                            .dtype = CALX_I64,
-                            .device = calx_tensor_device(index) };
-  calx_tensor *bag =
-      calx_unsqueeze(calx_arange_with(0, (double)bags, 1, &o), 1);
-  bag = calx_reshape(calx_expand(bag, CALX_SHAPE(bags, length)),
-                     CALX_SHAPE(bags * length));
-  index = calx_reshape(index, CALX_SHAPE(bags * length));
-  return join(e, rows_at(e, index), bag, counted(e, index), bags);
-}
-
-// Bag i has the indices from offsets[i] to offsets[i + 1].
-static calx_tensor *bag_forward2(void *self, calx_tensor *index,
-                                 calx_tensor *offsets)
-{
-  const embedding *e = self;
-  if (!cx_nn_has_shape(index) || !cx_nn_has_shape(offsets)) {
-    return cx_nn_unusable(e->m, cx_nn_has_shape(index) ? offsets : index);
-  }
-  if (calx_tensor_rank(index) != 1 || calx_tensor_rank(offsets) != 1) {
-    return cx_nn_module_refuse(e->m,
-                               calx_tensor_rank(index) != 1 ? index : offsets,
-                               "(indices) and (bags)");
-  }
-  calx_create_options o = { .size = sizeof o,
-                            .dtype = calx_tensor_dtype(offsets),
-                            .device = calx_tensor_device(index) };
-  calx_tensor *position =
-      calx_arange_with(0, (double)calx_tensor_dim(index, 0), 1, &o);
-  calx_searchsorted_options behind = { .size = sizeof behind, .right = true };
-  calx_tensor *bag = calx_searchsorted_with(offsets, position, &behind);
-  bag = calx_sub_with(bag, calx_scalar_int(1), NULL);
-  return join(e, rows_at(e, index), bag, counted(e, index),
-              calx_tensor_dim(offsets, 0));
+  return bag_forward2(self, index, NULL);
 }
 
 static void bag_repr(const void *state, cx_text *out)

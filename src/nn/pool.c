@@ -67,7 +67,7 @@ static calx_status *check_max(const char *call, int64_t kernel,
                     (long long)kernel);
 }
 
-// ---- max_pool1d and 2d ------------------------------------------------------
+// ---- max_pool1d to 3d -------------------------------------------------------
 
 #define MAX_POOL(n, write)                                                   \
   typedef struct max_pool##n {                                               \
@@ -107,136 +107,26 @@ static calx_status *check_max(const char *call, int64_t kernel,
     return m;                                                                \
   }
 
-static const int64_t *kernel_of(int64_t height, int64_t width, int64_t *out)
+// The kernel's size along each dimension: the last ones may have their own.
+static const int64_t *kernel_of(int64_t size, int64_t own, int64_t last,
+                                int64_t *out)
 {
-  out[0] = height;
-  out[1] = width != 0 ? width : height;
+  out[0] = size;
+  out[1] = own != 0 ? own : size;
+  out[2] = last != 0 ? last : size;
   return out;
 }
 
 MAX_POOL(1, write_max(out, 1, &p->kernel, &p->o.stride, &p->o.padding,
                       &p->o.dilation, p->o.ceil_mode))
-MAX_POOL(2,
-         write_max(out, 2,
-                   kernel_of(p->kernel, p->o.kernel_width, (int64_t[2]){ 0 }),
-                   p->o.stride, p->o.padding, p->o.dilation, p->o.ceil_mode))
-
-// ---- max_pool3d -------------------------------------------------------------
-
-typedef struct max_pool3 {
-  calx_module *m;
-  int64_t kernel[MOST];
-  calx_nn_max_pool3d_options o;
-} max_pool3;
-
-// A list's fields `at` and `at + 1` as max_pool2d takes them.
-static void copy_pair(int64_t *to, const int64_t *list, int at, int64_t usual)
-{
-  for (int i = 0; i < 2; i++) {
-    to[i] = cx_ops_pair(list, at + i, usual);
-    if (to[i] == 0) to[i] = CALX_ZERO_INT;
-  }
-}
-
-// The greatest element of a box is that of its planes' greatest elements, and
-// the first of equals is the first of the first plane's: so one pool runs over
-// (H, W), another over D.
-static calx_tensor *pool_planes(const max_pool3 *p, calx_tensor *x,
-                                int64_t *plane)
-{
-  calx_dims s = calx_tensor_shape(x);
-  calx_max_pool2d_options o = { .size = sizeof o,
-                                .ceil_mode = p->o.ceil_mode,
-                                .kernel_width = p->kernel[2] };
-  copy_pair(o.padding, p->o.padding, 1, 0);
-  copy_pair(o.dilation, p->o.dilation, 1, 1);
-  o.stride[0] = cx_ops_pair(p->o.stride, 1, p->kernel[1]);
-  o.stride[1] = cx_ops_pair(p->o.stride, 2, p->kernel[2]);
-  calx_tensor *y =
-      calx_reshape(x, CALX_SHAPE(s.values[0] * s.values[1], s.values[2],
-                                 s.values[3], s.values[4]));
-  y = calx_max_pool2d_with(y, p->kernel[1], &o);
-  plane[0] = calx_tensor_dim(y, -2);
-  plane[1] = calx_tensor_dim(y, -1);
-  return calx_reshape(y, CALX_SHAPE(s.values[0] * s.values[1], 1, s.values[2],
-                                    plane[0] * plane[1]));
-}
-
-static calx_tensor *pool_depth(const max_pool3 *p, calx_tensor *y)
-{
-  calx_max_pool2d_options o = {
-    .size = sizeof o,
-    .stride = { cx_ops_pair(p->o.stride, 0, p->kernel[0]), 1 },
-    .padding = { cx_ops_pair(p->o.padding, 0, 0), CALX_ZERO_INT },
-    .dilation = { cx_ops_pair(p->o.dilation, 0, 1), 1 },
-    .ceil_mode = p->o.ceil_mode,
-    .kernel_width = 1
-  };
-  return calx_max_pool2d_with(y, p->kernel[0], &o);
-}
-
-static calx_tensor *max_forward3(void *self, calx_tensor *x)
-{
-  const max_pool3 *p = self;
-  size_t rank = cx_nn_has_shape(x) ? calx_tensor_rank(x) : 0;
-  if (!cx_nn_has_shape(x)) return cx_nn_unusable(p->m, x);
-  if (rank != 4 && rank != 5) {
-    return cx_nn_module_refuse(p->m, x, "(N, C, D, H, W)");
-  }
-  if (rank == 4) x = calx_unsqueeze(x, 0);
-  calx_dims s = calx_tensor_shape(x);
-  int64_t plane[2] = { 0 };
-  calx_tensor *y = pool_depth(p, pool_planes(p, x, plane));
-  if (cx_lazy_tensor_poisoned(y)) return y;
-  y = calx_reshape(y, CALX_SHAPE(s.values[0], s.values[1],
-                                 calx_tensor_dim(y, 2), plane[0], plane[1]));
-  return rank == 4 ? calx_squeeze(y, 0) : y;
-}
-
-static void max_repr3(const void *state, cx_text *out)
-{
-  const max_pool3 *p = state;
-  write_max(out, 3, p->kernel, p->o.stride, p->o.padding, p->o.dilation,
-            p->o.ceil_mode);
-}
-
-static calx_status *check_max3(const max_pool3 *p, const char *call)
-{
-  for (int i = 0; i < MOST; i++) {
-    CALX_TRY(check_max(call, p->kernel[i], false));
-    int64_t padding = cx_ops_pair(p->o.padding, i, 0);
-    if (cx_ops_pair(p->o.stride, i, 1) > 0 &&
-        cx_ops_pair(p->o.dilation, i, 1) > 0 && padding >= 0 &&
-        padding <= p->kernel[i] / 2 && p->kernel[i] <= INT32_MAX) {
-      continue;
-    }
-    return cx_invalid(
-        "%s: stride and dilation are positive, padding is at most half the "
-        "kernel's %lld",
-        call, (long long)p->kernel[i]);
-  }
-  return NULL;
-}
-
-calx_module *calx_nn_max_pool3d_with(calx_module *parent, const char *name,
-                                     int64_t kernel_size,
-                                     const calx_nn_max_pool3d_options *options)
-{
-  static const cx_nn_layer layer = { "MaxPool3d", "max_pool3d", max_forward3,
-                                     max_repr3, NULL };
-  void *state;
-  calx_module *m = cx_nn_make(&layer, parent, name, sizeof(max_pool3), &state);
-  max_pool3 *p = state;
-  if (p == NULL) return m;
-  calx_status *status =
-      cx_options_take(layer.call, options, &p->o, sizeof p->o);
-  p->kernel[0] = kernel_size;
-  p->kernel[1] = p->o.kernel_height != 0 ? p->o.kernel_height : kernel_size;
-  p->kernel[2] = p->o.kernel_width != 0 ? p->o.kernel_width : kernel_size;
-  if (status == NULL) status = check_max3(p, layer.call);
-  cx_nn_module_fail(m, status);
-  return m;
-}
+MAX_POOL(2, write_max(out, 2,
+                      kernel_of(p->kernel, p->o.kernel_width, 0,
+                                (int64_t[MOST]){ 0 }),
+                      p->o.stride, p->o.padding, p->o.dilation, p->o.ceil_mode))
+MAX_POOL(3, write_max(out, 3,
+                      kernel_of(p->kernel, p->o.kernel_height,
+                                p->o.kernel_width, (int64_t[MOST]){ 0 }),
+                      p->o.stride, p->o.padding, p->o.dilation, p->o.ceil_mode))
 
 // ---- avg_pool1d to 3d -------------------------------------------------------
 

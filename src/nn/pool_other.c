@@ -9,44 +9,17 @@ typedef struct lp_pool {
   calx_module *m;
   int n;
   double p;
-  calx_nn_lp_pool_options o;
+  calx_lp_pool_options o;
 } lp_pool;
 
-static calx_tensor *average(const lp_pool *l, calx_tensor *x)
-{
-  const int64_t *k = l->o.kernel_size, *s = l->o.stride;
-  if (l->n == 1) {
-    return calx_avg_pool1d_with(
-        x, &(calx_avg_pool1d_options){ .size = sizeof(calx_avg_pool1d_options),
-                                       .kernel_size = k[0],
-                                       .stride = s[0],
-                                       .ceil_mode = l->o.ceil_mode });
-  }
-  if (l->n == 2) {
-    return calx_avg_pool2d_with(
-        x, &(calx_avg_pool2d_options){ .size = sizeof(calx_avg_pool2d_options),
-                                       .kernel_size = { k[0], k[1] },
-                                       .stride = { s[0], s[1] },
-                                       .ceil_mode = l->o.ceil_mode });
-  }
-  return calx_avg_pool3d_with(
-      x, &(calx_avg_pool3d_options){ .size = sizeof(calx_avg_pool3d_options),
-                                     .kernel_size = { k[0], k[1], k[2] },
-                                     .stride = { s[0], s[1], s[2] },
-                                     .ceil_mode = l->o.ceil_mode });
-}
-
-// sign(a) relu(|a|), which PyTorch puts under the root, is a.
 static calx_tensor *lp_forward(void *self, calx_tensor *x)
 {
+  static calx_tensor *(*const functions[])(calx_tensor *, double,
+                                           const calx_lp_pool_options *) = {
+    calx_lp_pool1d_with, calx_lp_pool2d_with, calx_lp_pool3d_with
+  };
   const lp_pool *l = self;
-  double count = 1;
-  for (int i = 0; i < l->n; i++) {
-    count *= (double)cx_ops_pair(l->o.kernel_size, i, 1);
-  }
-  if (!cx_nn_has_shape(x)) return average(l, x);
-  calx_tensor *mean = average(l, calx_pow(x, calx_scalar(l->p)));
-  return calx_pow(calx_mul(mean, calx_scalar(count)), calx_scalar(1 / l->p));
+  return functions[l->n - 1](x, l->p, &l->o);
 }
 
 static void lp_repr(const void *state, cx_text *out)
@@ -71,7 +44,7 @@ static void lp_repr(const void *state, cx_text *out)
 
 static calx_module *make_lp(const cx_nn_layer *layer, int n,
                             calx_module *parent, const char *name, double p,
-                            const calx_nn_lp_pool_options *options)
+                            const calx_lp_pool_options *options)
 {
   void *state;
   calx_module *m = cx_nn_make(layer, parent, name, sizeof(lp_pool), &state);
@@ -89,18 +62,19 @@ static calx_module *make_lp(const cx_nn_layer *layer, int n,
     status = cx_invalid("%s: a kernel of %lld, a positive number is wanted",
                         layer->call, (long long)l->o.kernel_size[0]);
   }
+  l->o.size = sizeof l->o;
   cx_nn_module_fail(m, status);
   return m;
 }
 
-#define LP_POOL(n)                                                        \
-  calx_module *calx_nn_lp_pool##n##d_with(                                \
-      calx_module *parent, const char *name, double norm_type,            \
-      const calx_nn_lp_pool_options *options)                             \
-  {                                                                       \
-    static const cx_nn_layer layer = { "LPPool" #n "d", "lp_pool" #n "d", \
-                                       lp_forward, lp_repr, NULL };       \
-    return make_lp(&layer, n, parent, name, norm_type, options);          \
+#define LP_POOL(n)                                                             \
+  calx_module *calx_nn_lp_pool##n##d_with(calx_module *parent,                 \
+                                          const char *name, double norm_type,  \
+                                          const calx_lp_pool_options *options) \
+  {                                                                            \
+    static const cx_nn_layer layer = { "LPPool" #n "d", "lp_pool" #n "d",      \
+                                       lp_forward, lp_repr, NULL };            \
+    return make_lp(&layer, n, parent, name, norm_type, options);               \
   }
 LP_POOL(1)
 LP_POOL(2)

@@ -39,6 +39,13 @@ static inline calx_tensor *cx_ops_given(double option, double or_else)
 bool cx_ops_floating(const char *op, calx_tensor **in, uint32_t n,
                      calx_tensor **out);
 
+// Whether x is floating and has n spatial dimensions behind N and C, or behind
+// C; then N of size 1 is added. False: *x is what the function returns.
+bool cx_ops_take_images(const char *op, int n, calx_tensor **x,
+                        bool *out_single);
+// y without N, where that was added.
+calx_tensor *cx_ops_give_images(calx_tensor *y, bool single);
+
 // What becomes of the losses of the single elements, by the option.
 calx_tensor *cx_ops_reduce_losses(const char *op, calx_tensor *losses,
                                   calx_reduction reduction);

@@ -12,9 +12,7 @@
 #include "ops/gather.h"
 #include "ops/window_sum.h"
 
-// Whether x is floating and has n spatial dimensions behind N and C, or behind
-// C; then N of size 1 is added. False: *x is what the function returns.
-static bool take_images(const char *op, int n, calx_tensor **x,
+bool cx_ops_take_images(const char *op, int n, calx_tensor **x,
                         bool *out_single)
 {
   if (cx_ops_unfit(op, x, 1, x)) return false;
@@ -32,7 +30,7 @@ static bool take_images(const char *op, int n, calx_tensor **x,
   return false;
 }
 
-static calx_tensor *give_images(calx_tensor *y, bool single)
+calx_tensor *cx_ops_give_images(calx_tensor *y, bool single)
 {
   return single && !cx_lazy_tensor_poisoned(y) ? calx_squeeze(y, 0) : y;
 }
@@ -105,7 +103,7 @@ static calx_tensor *window_counts(const average *p, const calx_tensor *x,
 static calx_tensor *average_pool(calx_tensor *x, const average *p)
 {
   bool single, beyond = false;
-  if (!take_images(p->op, p->n, &x, &single)) return x;
+  if (!cx_ops_take_images(p->op, p->n, &x, &single)) return x;
   cx_ops_windows w;
   cx_text why = { 0 };
   if (!read_average(p, cx_lazy_tensor_shape(x), &w, &beyond, &why)) {
@@ -119,7 +117,7 @@ static calx_tensor *average_pool(calx_tensor *x, const average *p)
   if (p->divisor_override != 0) count = (double)p->divisor_override;
   bool varies = p->divisor_override == 0 && (beyond || p->no_count_include_pad);
   calx_tensor *divisor = varies ? window_counts(p, x, w) : cx_ops_number(count);
-  return give_images(calx_div(sum, divisor), single);
+  return cx_ops_give_images(calx_div(sum, divisor), single);
 }
 
 #define AVERAGE(name, n_spatial, address)                                   \
@@ -192,8 +190,10 @@ static calx_tensor *times(calx_tensor *x, uint32_t d, calx_tensor *matrix)
   return calx_movedim(x, -1, (int)d);
 }
 
-static calx_tensor *average_bins(calx_tensor *x, uint32_t d, int64_t bins)
+static calx_tensor *average_bins(calx_tensor *x, uint32_t d, int64_t bins,
+                                 calx_tensor **at)
 {
+  (void)at;
   int64_t n = cx_lazy_tensor_shape(x)->dims[d], dim = (int64_t)d + 1, rows = 0;
   if (bins == n) return x;
   if (n % bins == 0) {
@@ -207,18 +207,41 @@ static calx_tensor *average_bins(calx_tensor *x, uint32_t d, int64_t bins)
   return times(x, d, calx_div(mask, calx_sum_with(mask, &o)));
 }
 
-static calx_tensor *greatest_of_bins(calx_tensor *x, uint32_t d, int64_t bins)
+// *at: where each element of x came from, or NULL.
+static calx_tensor *greatest_of_bins(calx_tensor *x, uint32_t d, int64_t bins,
+                                     calx_tensor **at)
 {
   int64_t n = cx_lazy_tensor_shape(x)->dims[d];
   if (bins == n) return x;
+  calx_tensor *in_bin = NULL;
   x = calx_unsqueeze(calx_movedim(x, (int)d, -1), -1);
   x = calx_where(bin_mask(x, n, bins), x, cx_ops_number(-(double)INFINITY));
-  return calx_movedim(calx_max_dim(x, -2, false, NULL), -1, (int)d);
+  x = calx_max_dim(x, -2, false, at != NULL ? &in_bin : NULL);
+  if (at != NULL) {
+    calx_tensor *from = calx_movedim(*at, (int)d, -1);
+    *at = calx_movedim(calx_take_along_dim(from, in_bin, -1), -1, (int)d);
+  }
+  return calx_movedim(x, -1, (int)d);
 }
 
+typedef calx_tensor *pool_fn(calx_tensor *x, uint32_t d, int64_t bins,
+                             calx_tensor **at);
+
+// The places of x's elements in its spatial dimensions, of x's shape.
+static calx_tensor *places(const calx_tensor *x)
+{
+  cx_graph_shape s = *cx_lazy_tensor_shape(x);
+  int64_t n = 1;
+  for (uint32_t i = 2; i < s.rank; i++) n *= s.dims[i];
+  calx_dims whole = cx_ops_dims_of(&s);
+  s.dims[0] = s.dims[1] = 1;
+  return calx_expand(cx_ops_reshape_to(count_to(x, n, CALX_I64), &s), whole);
+}
+
+// The last dimension first, so that of equals the first in row-major order is
+// the greatest.
 static calx_tensor *adaptive(const char *op, calx_tensor *x, calx_dims sizes,
-                             calx_tensor *(*pool)(calx_tensor *, uint32_t,
-                                                  int64_t))
+                             pool_fn *pool, calx_tensor **out_indices)
 {
   bool single;
   if (sizes.count < 1 || sizes.count > CX_OPS_MOST_SPATIAL) {
@@ -227,30 +250,41 @@ static calx_tensor *adaptive(const char *op, calx_tensor *x, calx_dims sizes,
         "wanted",
         op, sizes.count);
   }
-  if (!take_images(op, (int)sizes.count, &x, &single)) return x;
-  for (uint32_t i = 0; i < sizes.count; i++) {
+  if (!cx_ops_take_images(op, (int)sizes.count, &x, &single)) return x;
+  calx_tensor *at = out_indices != NULL ? places(x) : NULL;
+  for (uint32_t i = (uint32_t)sizes.count; i-- > 0;) {
     int64_t n = cx_lazy_tensor_shape(x)->dims[2 + i], bins = sizes.values[i];
     if (bins == -1) bins = n;
     if (bins < 1 || n < 1) {
       return cx_ops_invalid("%s: %lld elements into %lld", op, (long long)n,
                             (long long)bins);
     }
-    x = pool(x, 2 + i, bins);
+    x = pool(x, 2 + i, bins, at != NULL ? &at : NULL);
     if (cx_lazy_tensor_poisoned(x)) return x;
   }
-  return give_images(x, single);
+  if (out_indices != NULL) *out_indices = cx_ops_give_images(at, single);
+  return cx_ops_give_images(x, single);
 }
 
 calx_tensor *calx_adaptive_avg_pool(calx_tensor *x, calx_dims output_size)
 {
   CX_OPS_COMPOSITE("adaptive_avg_pool");
-  return adaptive("adaptive_avg_pool", x, output_size, average_bins);
+  return adaptive("adaptive_avg_pool", x, output_size, average_bins, NULL);
 }
 
 calx_tensor *calx_adaptive_max_pool(calx_tensor *x, calx_dims output_size)
 {
   CX_OPS_COMPOSITE("adaptive_max_pool");
-  return adaptive("adaptive_max_pool", x, output_size, greatest_of_bins);
+  return adaptive("adaptive_max_pool", x, output_size, greatest_of_bins, NULL);
+}
+
+calx_tensor *calx_adaptive_max_pool_with_indices(calx_tensor *x,
+                                                 calx_dims output_size,
+                                                 calx_tensor **out_indices)
+{
+  CX_OPS_COMPOSITE("adaptive_max_pool");
+  return adaptive("adaptive_max_pool", x, output_size, greatest_of_bins,
+                  out_indices);
 }
 
 // ---- interpolation ----------------------------------------------------------
@@ -336,7 +370,8 @@ calx_tensor *calx_interpolate_with(calx_tensor *x, calx_dims sizes,
         "wanted",
         sizes.count, (int)o->mode);
   }
-  if (!take_images("interpolate", (int)sizes.count, &x, &single)) return x;
+  if (!cx_ops_take_images("interpolate", (int)sizes.count, &x, &single))
+    return x;
   for (uint32_t i = 0; i < sizes.count; i++) {
     int64_t n = cx_lazy_tensor_shape(x)->dims[2 + i], m = sizes.values[i];
     if (n < 1 || m < 1) {
@@ -350,7 +385,7 @@ calx_tensor *calx_interpolate_with(calx_tensor *x, calx_dims sizes,
             : times(x, 2 + i, cubic_weights(x, n, m, o->align_corners));
     if (cx_lazy_tensor_poisoned(x)) return x;
   }
-  return give_images(x, single);
+  return cx_ops_give_images(x, single);
 }
 
 // ---- unfold -----------------------------------------------------------------
@@ -362,7 +397,7 @@ calx_tensor *calx_unfold_with(calx_tensor *x, calx_dims kernel_size,
   CX_OPS_COMPOSITE("unfold");
   CX_OPS_TAKE_OPTIONS(unfold, o, x);
   bool single;
-  if (!take_images("unfold", 2, &x, &single)) return x;
+  if (!cx_ops_take_images("unfold", 2, &x, &single)) return x;
   int64_t k[2], stride[2], dilation[2], pad[4];
   for (size_t i = 0; i < 2; i++) {
     k[i] = kernel_size.count > i    ? kernel_size.values[i]
@@ -401,6 +436,6 @@ calx_tensor *calx_unfold_with(calx_tensor *x, calx_dims kernel_size,
     }
   }
   int64_t dims[3] = { s.dims[0], s.dims[1] * (int64_t)n, out[0] * out[1] };
-  return give_images(
+  return cx_ops_give_images(
       calx_reshape(calx_stack(parts, n, 2), calx_dims_of(dims, 3)), single);
 }
