@@ -105,6 +105,52 @@ static calx_tensor *unpool(const call *c, int n)
                   : calx_max_unpool3d_with(c->in[0], c->in[1], k, &o);
 }
 
+static void copy_list(const call *c, const char *name, int64_t *to)
+{
+  calx_dims d = list(c, name);
+  for (size_t i = 0; i < d.count && i < 3; i++) {
+    to[i] = d.values[i] != 0 ? d.values[i] : CALX_ZERO_INT;
+  }
+}
+
+static calx_tensor *max_pool3d(call *c)
+{
+  calx_dims k = list(c, "kernel_size");
+  calx_max_pool3d_options o = { .size = sizeof o,
+                                .ceil_mode = flag(c, "ceil_mode"),
+                                .kernel_height = k.values[1],
+                                .kernel_width = k.values[2],
+                                .out_indices = &c->out[1] };
+  copy_list(c, "stride", o.stride);
+  copy_list(c, "padding", o.padding);
+  copy_list(c, "dilation", o.dilation);
+  return calx_max_pool3d_with(c->in[0], k.values[0], &o);
+}
+
+static calx_tensor *lp_pool(const call *c, int n)
+{
+  calx_lp_pool_options o = { .size = sizeof o,
+                             .ceil_mode = flag(c, "ceil_mode") };
+  double p = number(c, "norm_type", 0);
+  copy_list(c, "kernel_size", o.kernel_size);
+  copy_list(c, "stride", o.stride);
+  return n == 1   ? calx_lp_pool1d_with(c->in[0], p, &o)
+         : n == 2 ? calx_lp_pool2d_with(c->in[0], p, &o)
+                  : calx_lp_pool3d_with(c->in[0], p, &o);
+}
+
+static calx_tensor *embedding_bag(const call *c)
+{
+  const char *mode = json_string_value(json_object_get(c->attrs, "mode"));
+  return calx_embedding_bag(
+      c->in[0], c->in[1], .offsets = c->in[2], .per_sample_weights = c->in[3],
+      .include_last_offset = flag(c, "include_last_offset"),
+      .padding_idx = (int64_t)number(c, "padding_idx", 0),
+      .mode = strcmp(mode, "sum") == 0   ? CALX_BAG_SUM
+              : strcmp(mode, "max") == 0 ? CALX_BAG_MAX
+                                         : CALX_BAG_MEAN);
+}
+
 static calx_tensor *grid_sample(const call *c)
 {
   const char *mode = json_string_value(json_object_get(c->attrs, "mode"));
@@ -145,6 +191,12 @@ static calx_tensor *grid_sample(const call *c)
   ROW(max_unpool2d, unpool(c, 2)) \
   ROW(max_unpool3d, unpool(c, 3)) \
   ROW(grid_sample, grid_sample(c)) \
+  ROW(max_pool3d, (c->n_out = 2, max_pool3d(c))) \
+  ROW(lp_pool1d, lp_pool(c, 1)) \
+  ROW(lp_pool2d, lp_pool(c, 2)) \
+  ROW(lp_pool3d, lp_pool(c, 3)) \
+  ROW(embedding_bag, embedding_bag(c)) \
+  ROW(adaptive_max_indices, (c->n_out = 2, calx_adaptive_max_pool_with_indices(X, list(c, "output_size"), &c->out[1]))) \
   ROW(affine_grid, calx_affine_grid(X, list(c, "sizes"), .align_corners = flag(c, "align_corners"))) \
   ROW(pixel_unshuffle, calx_pixel_unshuffle(X, (int64_t)number(c, "downscale_factor", 0))) \
   ROW(channel_shuffle, calx_channel_shuffle(X, (int64_t)number(c, "groups", 0))) \

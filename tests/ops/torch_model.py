@@ -16,11 +16,25 @@ def ctc(log_probs, targets, steps, labels, **attrs):
     return F.ctc_loss(log_probs, targets, steps, labels, **attrs)
 
 
+def bag(index, weight, offsets=None, by=None, **attrs):
+    return F.embedding_bag(index, weight, offsets, per_sample_weights=by, **attrs)
+
+
 SPECIAL = {
     "affine_grid": lambda t, sizes, **a: F.affine_grid(t, sizes, **a),
     "fold": lambda x, **a: F.fold(x, **a),
     **{f"max_unpool{n}d": lambda x, i, n=n, **a:
        getattr(F, f"max_unpool{n}d")(x, i, **a) for n in (1, 2, 3)},
+    "max_pool3d": lambda x, kernel_size, **a:
+        F.max_pool3d(x, kernel_size, return_indices=True, **a),
+    **{f"lp_pool{n}d": lambda x, norm_type, kernel_size, n=n, **a:
+       getattr(F, f"lp_pool{n}d")(x, norm_type, kernel_size, **a)
+       for n in (1, 2, 3)},
+    "adaptive_max_indices": lambda x, output_size:
+        getattr(F, f"adaptive_max_pool{len(output_size)}d")(
+            x, [None if n == -1 else n for n in output_size]
+            if len(output_size) > 1 else output_size, return_indices=True),
+    "embedding_bag": bag,
     "rrelu": lambda x, lower, upper: F.rrelu(x, lower, upper),
     "grid_sample": lambda x, g, **a: F.grid_sample(x, g, **a),
     "bilinear": lambda x, y, w, b=None: F.bilinear(x, y, w, b),
@@ -212,6 +226,57 @@ def patches(case, f):
         case("bilinear", [f(*s, 3), f(*s, 3), f(5, 3, 4)])
 
 
+def pools(case, f):
+    for s in [(2, 3, 5, 6, 7), (3, 5, 6, 7), (1, 1, 4, 4, 4), (1, 2, 1, 3, 3),
+              (2, 6, 7)]:
+        x = f(*s)
+        x = x + torch.arange(x.numel()).reshape(s) % 7
+        for kernel, more in [([2] * 3, {}), ([3, 2, 3], {"stride": [2, 1, 2]}),
+                             ([3] * 3, {"padding": [1, 0, 1]}),
+                             ([2] * 3, {"ceil_mode": True}),
+                             ([2] * 3, {"dilation": [1, 2, 1]})]:
+            case("max_pool3d", [x], grads=False, kernel_size=kernel, **more)
+    case("max_pool3d", [torch.ones(1, 1, 4, 4, 4)], grads=False,
+         kernel_size=[3] * 3, stride=[1] * 3)
+    x = f(1, 1, 3, 3, 3)  # of several NaN PyTorch takes the last, calx the first
+    x[0, 0, 1, 0, 1] = float("nan")
+    case("max_pool3d", [x], grads=False, kernel_size=[2] * 3)
+    for n, s in [(1, (2, 3, 7)), (2, (2, 3, 5, 7)), (3, (1, 2, 4, 5, 6)), (1, (3, 7)),
+                 (2, (3, 5, 7))]:
+        x = f(*s).abs() + 0.1
+        for p in (1, 2, 3.5):
+            k = 2 if n == 1 else [2, 3, 2][:n]
+            case(f"lp_pool{n}d", [x], norm_type=p, kernel_size=k)
+            case(f"lp_pool{n}d", [x], norm_type=p, kernel_size=k, stride=1
+                 if n == 1 else [1] * n)
+            case(f"lp_pool{n}d", [x], norm_type=p, kernel_size=k, ceil_mode=True)
+    for s, sizes in [((2, 3, 7), [3]), ((3, 7), [7]), ((2, 3, 5, 7), [2, 3]),
+                     ((2, 3, 5, 7), [-1, 4]), ((1, 2, 4, 5, 6), [3, 2, 4]),
+                     ((2, 4, 5, 6), [1, 1, 1]), ((2, 3, 7), [2, 2, 2])]:
+        case("adaptive_max_indices", [f(*s)], grads=False, output_size=sizes)
+        case("adaptive_max_indices", [torch.zeros(s)], grads=False, output_size=sizes)
+
+
+def bags(case, f):
+    w = f(7, 3)
+    rows = torch.tensor([[0, 2, 5], [6, 2, 2], [1, 1, 4], [3, 3, 3]])
+    flat = rows.flatten()
+    starts = torch.tensor([0, 2, 2, 7])
+    for mode in ("mean", "sum", "max"):
+        for pad in ({}, {"padding_idx": 2}, {"padding_idx": -4}):
+            case("embedding_bag", [rows, w], mode=mode, **pad)
+            case("embedding_bag", [flat, w, starts], mode=mode, **pad)
+            case("embedding_bag", [flat.int(), w, starts.int()], mode=mode, **pad)
+        case("embedding_bag", [flat, w, torch.tensor([0, 2, 7, 12])], mode=mode,
+             include_last_offset=True)
+        case("embedding_bag", [flat, w], mode=mode)
+        case("embedding_bag", [rows, w, starts], mode=mode)
+        case("embedding_bag", [rows, w[0]], mode=mode)
+        case("embedding_bag", [rows, w, None, f(4, 3)], mode=mode)
+        case("embedding_bag", [flat, w, starts, f(12)], mode=mode)
+    case("embedding_bag", [rows, w, None, f(4, 2)], mode="sum")
+
+
 def grids(case, f):
     for align in (False, True):
         for n, size in [(2, [2, 3, 4, 5]), (2, [2, 1, 1, 3]), (2, [1, 3, 4, 5]),
@@ -231,7 +296,7 @@ def grids(case, f):
                          grads=min(x[2:]) > 1 and mode != "nearest")
 
 
-PARTS = (losses, class_losses, ctc_losses, patches, grids)
+PARTS = (losses, class_losses, ctc_losses, patches, pools, bags, grids)
 
 
 def parts(case, values, only):
