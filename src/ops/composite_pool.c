@@ -227,8 +227,8 @@ static calx_tensor *greatest_of_bins(calx_tensor *x, uint32_t d, int64_t bins,
 typedef calx_tensor *pool_fn(calx_tensor *x, uint32_t d, int64_t bins,
                              calx_tensor **at);
 
-// The places of x's elements in its spatial dimensions, of x's shape.
-static calx_tensor *places(const calx_tensor *x)
+// The positions of x's elements in its spatial dimensions, of x's shape.
+static calx_tensor *positions_in(const calx_tensor *x)
 {
   cx_graph_shape s = *cx_lazy_tensor_shape(x);
   int64_t n = 1;
@@ -251,7 +251,7 @@ static calx_tensor *adaptive(const char *op, calx_tensor *x, calx_dims sizes,
         op, sizes.count);
   }
   if (!cx_ops_take_images(op, (int)sizes.count, &x, &single)) return x;
-  calx_tensor *at = out_indices != NULL ? places(x) : NULL;
+  calx_tensor *at = out_indices != NULL ? positions_in(x) : NULL;
   for (uint32_t i = (uint32_t)sizes.count; i-- > 0;) {
     int64_t n = cx_lazy_tensor_shape(x)->dims[2 + i], bins = sizes.values[i];
     if (bins == -1) bins = n;

@@ -6,10 +6,10 @@
 
 // ---- max_pool3d -------------------------------------------------------------
 
-typedef struct box {
+typedef struct pool_box {
   int64_t kernel[3];
   const calx_max_pool3d_options *o;
-} box;
+} pool_box;
 
 // A list's fields `at` and `at + 1` as max_pool2d takes them.
 static void copy_pair(int64_t *to, const int64_t *list, int at, int64_t usual)
@@ -24,8 +24,8 @@ static void copy_pair(int64_t *to, const int64_t *list, int at, int64_t usual)
 // the first of equals is the first of the first plane's: so one pool runs over
 // (H, W), another over D. (N, C, D, H, W) becomes (N C, 1, D, h w); so do the
 // indices into H W.
-static calx_tensor *pool_planes(const box *p, calx_tensor *x, int64_t plane[2],
-                                calx_tensor **indices)
+static calx_tensor *pool_planes(const pool_box *p, calx_tensor *x,
+                                int64_t plane[2], calx_tensor **indices)
 {
   calx_dims s = calx_tensor_shape(x);
   calx_max_pool2d_options o = { .size = sizeof o,
@@ -48,7 +48,7 @@ static calx_tensor *pool_planes(const box *p, calx_tensor *x, int64_t plane[2],
   return calx_reshape(x, rows);
 }
 
-static calx_tensor *pool_depth(const box *p, calx_tensor *x,
+static calx_tensor *pool_depth(const pool_box *p, calx_tensor *x,
                                calx_tensor **indices)
 {
   calx_max_pool2d_options o = {
@@ -64,7 +64,7 @@ static calx_tensor *pool_depth(const box *p, calx_tensor *x,
 }
 
 // Why the sizes do not fit; NULL: they do.
-static calx_tensor *misfit(const box *p)
+static calx_tensor *misfit(const pool_box *p)
 {
   for (int i = 0; i < 3; i++) {
     int64_t padding = cx_ops_pair(p->o->padding, i, 0), k = p->kernel[i];
@@ -96,7 +96,7 @@ calx_tensor *calx_max_pool3d_with(calx_tensor *x, int64_t kernel_size,
 {
   CX_OPS_COMPOSITE("max_pool3d");
   CX_OPS_TAKE_OPTIONS(max_pool3d, o, x);
-  box p = { { kernel_size, kernel_size, kernel_size }, o };
+  pool_box p = { { kernel_size, kernel_size, kernel_size }, o };
   if (o->kernel_height != 0) p.kernel[1] = o->kernel_height;
   if (o->kernel_width != 0) p.kernel[2] = o->kernel_width;
   bool single;
