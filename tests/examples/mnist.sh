@@ -11,12 +11,16 @@ check() {  # what, condition's status
 
 # Real digits: 98 % is the mean of three seeds over ten epochs; one short run
 # must come near.
-"$mnist" --data "$CALX_SHARED/data/mnist" --epochs 3 --target 95 >real.txt 2>&1
+CALX_CPU_STATS=stats.txt "$mnist" --data "$CALX_SHARED/data/mnist" --epochs 3 \
+  --target 95 >real.txt 2>&1
 check "three epochs of real digits reach 95 %" $?
 grep -q '^Max Accuracy: 9[0-9]\.[0-9][0-9]%$' <(tail -n 1 real.txt)
 check "the last line is the accuracy" $?
 grep -Eq '^Epoch 1 step 20/62 loss [0-9.]+ [0-9.e+]+ images/s ETA [0-9:]+$' real.txt
 check "plain progress lines off a terminal" $?
+[ "$CALX_PLUGIN" != calx ] || awk '{ n += $(NF - 2); bad += $NF }
+  END { exit n == 0 || bad != 0 }' stats.txt
+check "our engine interprets nothing" $?
 ! grep -q recompile real.txt
 check "no program is compiled unexpectedly" $?
 
