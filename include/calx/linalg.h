@@ -108,9 +108,12 @@ CALX_API calx_tensor *calx_vecdot(calx_tensor *x, calx_tensor *y, int dim);
 /** The cross product along a dimension of size 3. @shape x, y broadcast
  *  together, of equal ranks @source torch.linalg.cross */
 CALX_API calx_tensor *calx_cross(calx_tensor *x, calx_tensor *y, int dim);
-/** A matrix times itself, n times; n = 0: the identity. There is no inverse, so
- *  no n below 0. @shape (…, k, k) @source torch.linalg.matrix_power */
+/** A matrix times itself, n times; n = 0: the identity; n < 0: the power -n of
+ *  calx_inverse(x). @shape (…, k, k) @source torch.linalg.matrix_power */
 CALX_API calx_tensor *calx_matrix_power(calx_tensor *x, int64_t n);
+/** The sum of x^k / k!. A matrix whose columns' sums of absolute values exceed
+ *  1.3e7 gives NaN. @shape (…, k, k), f32 or f64 @source torch.matrix_exp */
+CALX_API calx_tensor *calx_matrix_exp(calx_tensor *x);
 /** The product of 2 to 64 matrices in the order that multiplies the least
  *  numbers; the first may be a row, the last a column. @shape (n, k) x (k, m) …
  *  @source torch.linalg.multi_dot */

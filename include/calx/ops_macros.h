@@ -358,6 +358,7 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 #define calx_vecdot(x, y, dim) (calx_at_(CALX_HERE), calx_vecdot(CALX_T_(x), CALX_T_(y), dim))
 #define calx_cross(x, y, dim) (calx_at_(CALX_HERE), calx_cross(CALX_T_(x), CALX_T_(y), dim))
 #define calx_matrix_power(x, n) (calx_at_(CALX_HERE), calx_matrix_power(CALX_T_(x), n))
+#define calx_matrix_exp(x) (calx_at_(CALX_HERE), calx_matrix_exp(CALX_T_(x)))
 #define calx_multi_dot(...) (calx_at_(CALX_HERE), calx_multi_dot(__VA_ARGS__))
 #define calx_chain_matmul(...) (calx_at_(CALX_HERE), calx_chain_matmul(__VA_ARGS__))
 #define calx_vander(...) CALX_VANDER_(__VA_ARGS__, .size = sizeof(calx_vander_options))

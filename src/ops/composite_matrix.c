@@ -237,12 +237,14 @@ calx_tensor *calx_matrix_power(calx_tensor *x, int64_t n)
   calx_tensor *bad, *product = NULL;
   if (cx_ops_unfit("matrix_power", &x, 1, &bad)) return bad;
   const cx_graph_shape *s = cx_lazy_tensor_shape(x);
-  if (s->rank < 2 || s->dims[s->rank - 1] != s->dims[s->rank - 2] || n < 0) {
+  if (s->rank < 2 || s->dims[s->rank - 1] != s->dims[s->rank - 2] ||
+      n < -INT64_MAX) {
     return cx_ops_invalid(
-        "matrix_power: %s to the power %lld: square matrices and a power of 0 "
-        "or more are wanted",
+        "matrix_power: %s to the power %lld: square matrices and a power above "
+        "-2^63 are wanted",
         cx_graph_shape_str(s), (long long)n);
   }
+  if (n < 0) return calx_matrix_power(calx_inverse(x), -n);
   if (n == 0) {
     calx_create_options o = { .size = sizeof o,
                               .dtype = CALX_I64,

@@ -2,12 +2,12 @@
 // that are not there: what calx emits must be more than what one compiler
 // happens to accept. Children do it, since a compiler may abort.
 //
-// Left out are programs with f64, which a TPU has not, and for the TPU those
-// that multiply or convolve 64-bit integers, listed by name. Of programs that
-// differ from one before in extents and numbers alone one of SAMPLE is
-// compiled, and of the others one of NEW_SAMPLE: chosen by their hashes, so the
-// same in every run.
-// CALX_AOT_ALL=1 or CALX_TEST_LONG=1 compiles all.
+// Left out are programs with f64, which a TPU has not, very large ones, and for
+// the TPU those that multiply or convolve 64-bit integers, listed by name. Of
+// programs that differ from one before in extents and numbers alone one of
+// SAMPLE is compiled, and of the others one of NEW_SAMPLE: chosen by their
+// hashes, so the same in every run. CALX_AOT_ALL=1 or CALX_TEST_LONG=1 compiles
+// all, and large models.
 //
 //   test_aot_modules [PART PARTS]   one of so many parts, from 0
 #include <dirent.h>
@@ -96,11 +96,25 @@ static bool has_wide(const char *text, const char *operation)
   return false;
 }
 
+static bool everything(void)
+{
+  return getenv("CALX_AOT_ALL") != NULL || getenv("CALX_TEST_LONG") != NULL;
+}
+
+// Chains of thousands of ops test the core, not the compilers, which take
+// minutes and gigabytes for them. The steps of large models are compiled where
+// everything is.
+static bool too_large(const char *text)
+{
+  if (strlen(text) <= LARGEST) return false;
+  bool is_model = strstr(text, "stablehlo.convolution") != NULL ||
+                  strstr(text, "stablehlo.dot_general") != NULL;
+  return !is_model || !everything();
+}
+
 static bool left_out(const char *name, const char *text, bool is_tpu)
 {
-  // Chains of thousands of ops test the core, not the compilers, which take
-  // minutes and gigabytes for them.
-  if (strlen(text) > LARGEST) {
+  if (too_large(text)) {
     print_message("left out, larger than %d bytes: %s\n", LARGEST, name);
     return true;
   }
@@ -207,8 +221,6 @@ static list choose(const list *all, bool is_tpu, size_t *out_left_out,
 {
   list chosen = { .names = cx_alloc((all->count + 1) * sizeof(char *)) };
   seen_forms seen = { 0 };
-  bool everything =
-      getenv("CALX_AOT_ALL") != NULL || getenv("CALX_TEST_LONG") != NULL;
   *out_left_out = *out_sampled = 0;
   for (size_t i = 0; i < all->count; i++) {
     size_t size;
@@ -221,7 +233,7 @@ static list choose(const list *all, bool is_tpu, size_t *out_left_out,
     const bool is_new = has_new_form(&seen, text, replicas_of(text));
     const unsigned long long hash = hash_of(all->names[i]);
     const unsigned every = is_new ? NEW_SAMPLE : SAMPLE;
-    if (!everything && hash % every != 0) {
+    if (!everything() && hash % every != 0) {
       ++*out_sampled;
     } else if (hash / SAMPLE / NEW_SAMPLE % parts == part) {
       chosen.names[chosen.count++] = all->names[i];

@@ -477,6 +477,7 @@ static bool model_op(call *c)
   ROW(vecdot, calx_vecdot(X, Y, (int)NUMBER("dim", -1))) \
   ROW(cross, calx_cross(X, Y, (int)NUMBER("dim", -1))) \
   ROW(matrix_power, calx_matrix_power(X, (int64_t)NUMBER("n", 1))) \
+  ROW(matrix_exp, calx_matrix_exp(X)) \
   ROW(cholesky, calx_cholesky(X, .upper = flag(c, "upper"))) \
   ROW(cholesky_solve, calx_cholesky_solve(X, Y, .upper = flag(c, "upper"))) \
   ROW(cholesky_inverse, calx_cholesky_inverse(X, .upper = flag(c, "upper"))) \

@@ -891,6 +891,18 @@ def more_products():
     case("cross", [f(3, 2), f(3, 2)], dim=0)
     case("cross", [f(3, 2), f(3, 2)], dim=1)
     case("matrix_power", [f(2, 3)], n=2)
+    for kind in ("f32", "f64"):
+        eye = 3 * torch.eye(3, dtype=TYPES[kind])
+        for n in (-1, -2, -5):
+            case("matrix_power", [f(3, 3, kind=kind) / 4 + eye], n=n)
+            case("matrix_power", [f(2, 3, 3, kind=kind) / 4 + eye], n=n)
+        for size, scale in itertools.product((0, 1, 2, 5), (0, 1e-3, 0.3, 1, 4)):
+            case("matrix_exp", [f(size, size, kind=kind) * scale])
+        case("matrix_exp", [f(2, 3, 3, kind=kind) / 2])
+        case("matrix_exp", [torch.tensor([[0, 1e5], [0, 0]], dtype=TYPES[kind])])
+    case("matrix_power", [f(3, 3, kind="i64")], grads=False, n=-1)
+    case("matrix_exp", [f(2, 3)])
+    case("matrix_exp", [f(3)])
     case("matrix_power", [f(3)], n=2)
     for s in [[(2, 3), (3, 4), (4, 1), (1, 5)], [(3,), (3, 4), (4,)],
               [(2, 3), (3,)], [(2, 3), (2, 3)], [(2, 3)], [(2, 3), (3,), (3, 2)],
