@@ -36,7 +36,7 @@ static void test_arguments(void **state)
   check(calx_nn_conv_transpose2d(L, 2, 2, 3, .padding_mode = CALX_PAD_REFLECT), "conv_transpose2d", "pads with zeros");
   check(calx_nn_max_pool2d(L, 0), "max_pool2d", "a kernel of 0");
   check(calx_nn_max_pool2d(L, 2, .out_indices = &(calx_tensor *){ NULL }), "max_pool2d", ".out_indices");
-  check(calx_nn_max_pool3d(L, 2, .padding = 2), "max_pool3d", "at most half");
+  check(calx_nn_max_pool3d(L, 0), "max_pool3d", "a kernel of 0");
   check(calx_nn_avg_pool2d(L, .stride = 2), "avg_pool2d", "a kernel of 0");
   check(calx_nn_lp_pool1d(L, (double)NAN, .kernel_size = 2), "lp_pool1d", "type nan");
   check(calx_nn_lp_pool1d(L, 2), "lp_pool1d", "a kernel of 0");
@@ -103,7 +103,10 @@ static void test_tensors(void **state)
   check_call(calx_nn_dropout3d(L), x, "wants (N, C, D, H, W)");
   check_call(calx_nn_feature_alpha_dropout(L), CALX_SHAPE(3), "wants (N, C, …");
   check_call(calx_nn_softmax2d(L), CALX_SHAPE(2, 3), "wants (N, C, H, W)");
-  check_call(calx_nn_max_pool3d(L, 1), x, "wants (N, C, D, H, W)");
+  check_call(calx_nn_max_pool3d(L, 1), x,
+             "max_pool3d: f32[2,3,4], floating images with 3 spatial");
+  check_call(calx_nn_max_pool3d(L, 2, .padding = 2), CALX_SHAPE(1, 4, 4, 4),
+             "max_pool3d: a kernel of 2: kernel, stride and dilation");
   check_call(calx_nn_max_pool2d(L, 9), x, "max_pool2d");
   check_call(calx_nn_avg_pool1d(L, .kernel_size = 9), x, "avg_pool1d");
   check_call(calx_nn_adaptive_avg_pool3d(L, CALX_SHAPE(1)), CALX_SHAPE(2, 3),
@@ -115,7 +118,9 @@ static void test_tensors(void **state)
   check_call(calx_nn_pixel_unshuffle(L, 3), x, "wants (…, C, H 3, W 3)");
   check_call(calx_nn_channel_shuffle(L, 2), x, "wants (N, 2 C, …)");
   check_call(calx_nn_embedding(L, 2, 2), x, "embedding");
-  check_call(calx_nn_embedding_bag(L, 2, 2), x, "wants (bags, indices)");
+  check_call(
+      calx_nn_embedding_bag(L, 2, 2), x,
+      "embedding_bag: the index f32[2,3,4] and the weight f32[2,2]: integers (bags, indices)");
   check_call(calx_nn_identity(L), CALX_SHAPE(-1), "");
 }
 
