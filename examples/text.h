@@ -50,7 +50,7 @@ static inline void text_free(text *t)
   calx_dataset_free(t->all);
 }
 
-// Nats a byte.
+// The loss in nats a byte.
 static inline calx_tensor *loss_of(calx_module *model, calx_tensor *x,
                                    calx_tensor *y)
 {

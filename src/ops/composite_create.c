@@ -127,7 +127,8 @@ static int64_t clamped(int64_t x, int64_t low, int64_t high)
 static int64_t in_triangle(int64_t rows, int64_t columns, int64_t offset,
                            bool upper)
 {
-  // Row i has i + first elements to the left of the edge, from 0 to columns.
+  // Row i has i + first elements to the left of the edge, but at least 0 and at
+  // most `columns`.
   int64_t first = offset + 1 - upper;
   int64_t from = clamped(-first, 0, rows);
   int64_t full = clamped(columns - first, from, rows);

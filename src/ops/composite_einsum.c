@@ -161,7 +161,9 @@ static const char *read_labels(const char *p, char *out)
   return p;
 }
 
-// Puts the labels of n dimensions in the place of '.'. False: too many.
+// Replaces '.' by the labels of the n dimensions of "...": the last one has
+// label 1, so that dimensions of several operands meet from the end. False: too
+// many.
 static bool expand_dots(char *labels, size_t n)
 {
   char *dots = strchr(labels, '.');
@@ -247,7 +249,7 @@ static bool sizes_agree(const labelled *operands, size_t n, extents *out,
 }
 
 // Leaves out the dimensions of size 1 whose label has another size elsewhere.
-static void take_repeated(labelled *a, const extents *sizes)
+static void drop_size_one(labelled *a, const extents *sizes)
 {
   for (int i = 0; a->labels[i] != '\0';) {
     if (calx_tensor_dim(a->x, i) != 1 ||
@@ -291,7 +293,7 @@ calx_tensor *calx_einsum(const char *equation, calx_tensor *const *operands,
   }
   for (size_t i = 0; i < count; i++) {
     take_diagonals(&in[i]);
-    take_repeated(&in[i], &sizes);
+    drop_size_one(&in[i], &sizes);
   }
   for (size_t i = 1; i < count; i++) {
     char wanted[MOST_OPERANDS * MOST_LABELS + 1];

@@ -238,8 +238,8 @@ static calx_tensor *positions_in(const calx_tensor *x)
   return calx_expand(cx_ops_reshape_to(count_to(x, n, CALX_I64), &s), whole);
 }
 
-// The last dimension first, so that of equals the first in row-major order is
-// the greatest.
+// The last dimension first, so that the index of several equal maxima is that
+// of the first in row-major order.
 static calx_tensor *adaptive(const char *op, calx_tensor *x, calx_dims sizes,
                              pool_fn *pool, calx_tensor **out_indices)
 {

@@ -20,10 +20,10 @@ static void copy_pair(int64_t *to, const int64_t *list, int at, int64_t usual)
   }
 }
 
-// The greatest element of a box is that of its planes' greatest elements, and
-// the first of equals is the first of the first plane's: so one pool runs over
-// (H, W), another over D. (N, C, D, H, W) becomes (N C, 1, D, h w); so do the
-// indices into H W.
+// The greatest element of a box is the greatest of its planes' greatest
+// elements. Of several equal ones the first plane's first wins in both. So one
+// pool runs over (H, W) and another over D. (N, C, D, H, W) becomes (N C, 1, D,
+// h w); so do the indices into H W.
 static calx_tensor *pool_planes(const pool_box *p, calx_tensor *x,
                                 int64_t plane[2], calx_tensor **indices)
 {

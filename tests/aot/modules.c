@@ -96,20 +96,20 @@ static bool has_wide(const char *text, const char *operation)
   return false;
 }
 
-static bool everything(void)
+static bool all_are_wanted(void)
 {
   return getenv("CALX_AOT_ALL") != NULL || getenv("CALX_TEST_LONG") != NULL;
 }
 
 // Chains of thousands of ops test the core, not the compilers, which take
-// minutes and gigabytes for them. The steps of large models are compiled where
-// everything is.
+// minutes and gigabytes for them. The steps of large models are compiled only
+// where all programs are.
 static bool too_large(const char *text)
 {
   if (strlen(text) <= LARGEST) return false;
   bool is_model = strstr(text, "stablehlo.convolution") != NULL ||
                   strstr(text, "stablehlo.dot_general") != NULL;
-  return !is_model || !everything();
+  return !is_model || !all_are_wanted();
 }
 
 static bool left_out(const char *name, const char *text, bool is_tpu)
@@ -233,7 +233,7 @@ static list choose(const list *all, bool is_tpu, size_t *out_left_out,
     const bool is_new = has_new_form(&seen, text, replicas_of(text));
     const unsigned long long hash = hash_of(all->names[i]);
     const unsigned every = is_new ? NEW_SAMPLE : SAMPLE;
-    if (!everything() && hash % every != 0) {
+    if (!all_are_wanted() && hash % every != 0) {
       ++*out_sampled;
     } else if (hash / SAMPLE / NEW_SAMPLE % parts == part) {
       chosen.names[chosen.count++] = all->names[i];

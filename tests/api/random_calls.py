@@ -1,11 +1,11 @@
-"""random_calls.py LIBRARY API_JSON [COUNT [SEED]]: calls that make no sense.
+"""random_calls.py LIBRARY API_JSON [COUNT [SEED]]: calls with random arguments.
 
 Functions of docs/api.json that take and return tensors or modules are called with
 arguments drawn without regard to what they mean: tensors of all types and ranks,
 with extents of 0, NULL, an earlier error; numbers that are NaN, infinite or at
 the ends of their types; enums out of range; options at random. None may crash or
 hang, and what cannot be is an error that names the function. Children make the
-calls, a few hundred each, so that a crash is told with its call.
+calls, a few hundred each, so that a crash is reported with its call.
 """
 
 import ctypes as c
@@ -21,7 +21,7 @@ from bindings import Binding
 
 BATCH = 300
 SECONDS = 60  # for a call
-MEMORY = 4 << 30  # bytes of addresses more than the library's own
+MEMORY = 4 << 30  # bytes of address space that the calls may take
 INTS = [-1, 0, 1, 2, 3, 4, 5, 7, -2, -3, 64, 2**31 - 1, -2**31]
 WIDE = INTS + [2**31, 2**40, 2**62, 2**63 - 1, -2**63]
 REALS = [0.0, -0.0, 1.0, 0.5, -1.0, 2.0, 1e-8, 1e300, float("inf"),
@@ -252,12 +252,12 @@ def batch(binding, count, seed):
         os._exit(code)
     os.close(ends[1])
     with os.fdopen(ends[0], encoding="utf-8", errors="replace") as f:
-        said = f.read().splitlines()
+        lines = f.read().splitlines()
     _, status = os.waitpid(pid, 0)
-    if said and said[-1] == "done" and status == 0:
+    if lines and lines[-1] == "done" and status == 0:
         return None
     how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an error"
-    return f"seed {seed}: {how} in call {len(said)}: {said[-1] if said else '-'}"
+    return f"seed {seed}: {how} in call {len(lines)}: {lines[-1] if lines else '-'}"
 
 
 def main():
@@ -268,10 +268,10 @@ def main():
         count *= 30
     bad = []
     for first in range(0, count, BATCH):
-        told = batch(binding, min(BATCH, count - first), seed * 10000 + first // BATCH)
-        if told:
-            print("FAILED:", told, flush=True)
-            bad.append(told)
+        failed = batch(binding, min(BATCH, count - first), seed * 10000 + first // BATCH)
+        if failed:
+            print("FAILED:", failed, flush=True)
+            bad.append(failed)
     print(f"{count} calls of {len(Calls(binding, 0).functions)} functions, "
           f"{len(bad)} failed")
     return 1 if bad else 0

@@ -2,8 +2,7 @@
 // chance, beside the same from PyTorch's functions (transforms_torch.py).
 // CALX_TEST_PLUGIN_TORCH is a Python that has torch and safetensors.
 #include "calx/calx.h"
-#include "io/files.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 enum { C = 3, H = 37, W = 53 };
 
@@ -103,8 +102,6 @@ static void apply_geometry(calx_tensor *u8, calx_tensor *f32)
 static void test_values(void **state)
 {
   (void)state;
-  const char *python = getenv("CALX_TEST_PLUGIN_TORCH");
-  assert_non_null(python);
   static uint8_t pixels[C * H * W];
   static float values[C * H * W];
   uint32_t random = 12345;
@@ -126,10 +123,7 @@ static void test_values(void **state)
   const char *path = file_in_folder("results.safetensors");
   CHECK_STATUS_OK(calx_save(results, path));
   calx_value_free(results);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' '%s/transforms_torch.py' '%s'",
-           python, CX_TEST_DIR, path);
-  assert_int_equal(system(command), 0);
+  torch_run("transforms_torch.py", path, "");
   files_in_folder(true);
 }
 

@@ -1,18 +1,16 @@
 // torch: files go to PyTorch and come back. CALX_TEST_PLUGIN_TORCH is a Python
 // that has torch and safetensors; what else the suite needs of PyTorch is in
 // the oracle's files.
+#include "support/torch.h"
 #include "calx/autograd.h"
 #include "everything.h"
-#include "files.h"
 #include "support/mixed_net.h"
-
-static const char *python;
 
 static void run(const char *verb, const char *from, const char *to)
 {
   char command[1024];
   snprintf(command, sizeof command, "'%s' '%s/torch_files.py' %s '%s' '%s'",
-           python, CX_TEST_DIR, verb, from, to);
+           torch_python(), CX_TEST_DIR, verb, from, to);
   assert_int_equal(system(command), 0);
 }
 
@@ -175,10 +173,5 @@ int main(void)
     SUPPORT_TEST(test_optimizers),
     SUPPORT_TEST(test_order),
   };
-  python = getenv("CALX_TEST_PLUGIN_TORCH");
-  if (python == NULL) {
-    printf("not set: CALX_TEST_PLUGIN_TORCH, a Python that has torch\n");
-    return 1;
-  }
   return cmocka_run_group_tests(tests, support_setup, files_end);
 }

@@ -2,8 +2,7 @@
 // averaged_torch.py runs on the same values; their states; what is refused.
 #include "calx/autograd.h"
 #include "calx/calx.h"
-#include "io/files.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 static calx_value *rows;
 
@@ -130,14 +129,7 @@ static void test_torch(void **state)
       calx_averaged_model(NULL, NULL, .decay = 0.6, .use_buffers = true));
   add("AveragedModel(m, avg_fn=lambda a, b, n: torch.maximum(a, b))",
       calx_averaged_model(NULL, NULL, .avg_fn = greatest));
-  const char *path = file_in_folder("averaged.pt");
-  CHECK_STATUS_OK(calx_save(rows, path));
-  calx_value_free(rows);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' '%s/averaged_torch.py' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, path);
-  assert_int_equal(system(command), 0);
-  files_in_folder(true);
+  torch_check(rows, "averaged_torch.py");
 }
 
 // The state dict has the count, and a loaded average goes on.

@@ -3,8 +3,7 @@
 // compares with torch.nn. Then what they refuse, and what hooks see.
 #include "calx/autograd.h"
 #include "calx/calx.h"
-#include "io/files.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 static calx_value *rows;
 
@@ -156,14 +155,7 @@ static void test_torch(void **state)
   of_two();
   of_more();
   CHECK_STATUS_OK(calx_scope_end(s));
-  const char *path = file_in_folder("losses.pt");
-  CHECK_STATUS_OK(calx_save(rows, path));
-  calx_value_free(rows);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' '%s/losses_torch.py' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, path);
-  assert_int_equal(system(command), 0);
-  files_in_folder(true);
+  torch_check(rows, "losses_torch.py");
 }
 
 // ---- what is refused --------------------------------------------------------

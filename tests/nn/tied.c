@@ -1,10 +1,9 @@
 // tied: one parameter under two names: the seeds' model with tied weights, its
-// losses, its files. CALX_TEST_PLUGIN_TORCH is a Python that has torch.
+// losses, its files.
 #include "calx/autograd.h"
 #include "calx/calx.h"
-#include "io/files.h"
 #include "support/safetensors.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 static safetensors *file;
 
@@ -145,8 +144,8 @@ static void test_moves(void **state)
 static void run_python(const char *program, const char *from, const char *to)
 {
   char command[2048];
-  snprintf(command, sizeof command, "'%s' -c \"%s\" '%s' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), program, from, to);
+  snprintf(command, sizeof command, "'%s' -c \"%s\" '%s' '%s'", torch_python(),
+           program, from, to);
   assert_int_equal(system(command), 0);
 }
 

@@ -2,10 +2,9 @@
 // in training and evaluation, and writes what they are and compute to a file;
 // torch_layers.py makes the same of torch.nn from the same weights, in f64, and
 // compares names, shapes, texts, results, gradients and initial values.
+#include "support/torch.h"
 #include "calx/autograd.h"
 #include "calx/calx.h"
-#include "io/files.h"
-#include "support/support.h"
 
 static calx_value *rows;  // a list of dicts
 
@@ -461,8 +460,6 @@ static void no_log(void *user, const char *line)
 static void test_against_torch(void **state)
 {
   (void)state;
-  const char *python = getenv("CALX_TEST_PLUGIN_TORCH");
-  assert_non_null(python);
   calx_log_set(no_log, NULL);
   rows = calx_value_container(CALX_KIND_LIST);
   products();
@@ -475,15 +472,8 @@ static void test_against_torch(void **state)
   activations();
   dropouts();
   models();
-  const char *path = file_in_folder("rows.pt");
-  CHECK_STATUS_OK(calx_save(rows, path));
   print_message("  %zu rows\n", calx_value_count(rows));
-  calx_value_free(rows);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' '%s/torch_layers.py' '%s'", python,
-           CX_TEST_DIR, path);
-  assert_int_equal(system(command), 0);
-  files_in_folder(true);
+  torch_check(rows, "torch_layers.py");
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include "calx/autograd.h"
 #include "calx/io.h"
 #include "calx/nn.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 enum { CASE_MOST = 64 };
 
@@ -144,11 +144,9 @@ typedef void case_fn(torch_case *c);
 // Calls `run` for each case of the file that the script writes.
 static inline void run_cases(const char *script, case_fn *run)
 {
-  char path[128], command[1024];
+  char path[128];
   snprintf(path, sizeof path, "/tmp/calx_torch_cases_%ld.pt", (long)getpid());
-  snprintf(command, sizeof command, "'%s' '%s/%s' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, script, path);
-  assert_int_equal(system(command), 0);
+  torch_run(script, path, "");
   char stats[sizeof path + 8];
   snprintf(stats, sizeof stats, "%s.stats", path);
   setenv("CALX_CPU_STATS", stats, 1);

@@ -1,14 +1,12 @@
 // autocast_torch: what each op of the autocast lists gives in a region of bf16,
 // beside torch.autocast("cpu", torch.bfloat16): the type, the values and the
-// gradients, of operands of f32 and of bf16. CALX_TEST_PLUGIN_TORCH is a Python
-// that has torch.
+// gradients, of operands of f32 and of bf16.
 //
 // calx has the lists of PyTorch's autocast for XLA devices, which differ from
 // those for the CPU: a row that PyTorch's CPU types otherwise has the reason,
 // and the test fails where it is not so.
 #include "calx/calx.h"
-#include "io/files.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 typedef enum list {
   LOWER,  // computes in the region's type
@@ -332,16 +330,7 @@ static void check_reason(size_t i, const calx_value *wide,
 static void test_lists(void **state)
 {
   (void)state;
-  const char *from = file_in_folder("calx.pt"),
-             *to = file_in_folder("torch.pt");
-  calx_value *all = question(), *back;
-  CHECK_STATUS_OK(calx_save(all, from));
-  calx_value_free(all);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -B '%s/torch_autocast.py' '%s' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, from, to);
-  assert_int_equal(system(command), 0);
-  CHECK_STATUS_OK(calx_load(to, &back));
+  calx_value *back = torch_ask(question(), "torch_autocast.py");
   assert_int_equal(calx_value_count(back), 2 * COUNT);
   int others = 0;
   for (size_t i = 0; i < COUNT; i++) {
@@ -357,16 +346,12 @@ static void test_lists(void **state)
       "  %d ops, %d of another list on PyTorch's CPU; at most %.2f of "
       "the tolerance\n",
       (int)COUNT, others, worst);
-  files_in_folder(true);
 }
 
 int main(void)
 {
   const struct CMUnitTest tests[] = { SUPPORT_TEST(test_lists) };
-  if (getenv("CALX_TEST_PLUGIN_TORCH") == NULL) {
-    printf("not set: CALX_TEST_PLUGIN_TORCH, a Python that has torch\n");
-    return 1;
-  }
+  torch_python();
   make_data();
   return cmocka_run_group_tests(tests, support_setup, files_end);
 }

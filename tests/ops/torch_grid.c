@@ -5,7 +5,7 @@
 #include "oracle.h"
 
 #include "support/long.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 static const miss misses[] = { { 0 } };
 
@@ -20,14 +20,9 @@ static char folder[] = "/tmp/calx_torch_grid_XXXXXX";
 
 static void generate(void)
 {
-  char command[1024];
-  const char *python = getenv("CALX_TEST_PLUGIN_TORCH");
-  assert_non_null(python);
   assert_non_null(mkdtemp(folder));
   if (CX_GRID_PART[0] != '\0') setenv("CALX_TEST_PARTS", CX_GRID_PART, 1);
-  snprintf(command, sizeof command, "'%s' '%s/torch_grid.py' '%s'", python,
-           CX_TEST_DIR, folder);
-  assert_int_equal(system(command), 0);
+  torch_run("torch_grid.py", folder, "");
   setenv("CALX_SHARED", folder, 1);
 }
 

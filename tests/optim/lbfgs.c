@@ -1,10 +1,9 @@
 // lbfgs: 20 steps of LBFGS on two problems in f64 beside PyTorch's: losses,
 // counts and parameters of each step, from each other's state dicts too; its
 // checkpoints; closures that fail; steps of other optimisers with a closure;
-// what is refused. CALX_TEST_PLUGIN_TORCH is a Python that has torch.
+// what is refused.
 #include "calx/calx.h"
-#include "io/files.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 enum { HALF = 10, WHOLE = 20, SAMPLES = 8 };
 
@@ -248,21 +247,11 @@ static void check_case(size_t i, const calx_value *one)
 static void test_torch(void **state)
 {
   (void)state;
-  const char *from = file_in_folder("calx.pt"),
-             *to = file_in_folder("torch.pt");
-  calx_value *all = first_halves(), *back;
-  CHECK_STATUS_OK(calx_save(all, from));
-  calx_value_free(all);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -B '%s/lbfgs_torch.py' '%s' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, from, to);
-  assert_int_equal(system(command), 0);
-  CHECK_STATUS_OK(calx_load(to, &back));
+  calx_value *back = torch_ask(first_halves(), "lbfgs_torch.py");
   assert_int_equal(calx_value_count(back), RUNS);
   for (size_t i = 0; i < RUNS; i++) check_case(i, calx_value_item(back, i));
   calx_value_free(back);
   print_message("  %d cases, at most %.1e off\n", (int)RUNS, worst);
-  files_in_folder(true);
 }
 
 // ---- checkpoints ------------------------------------------------------------
@@ -481,10 +470,7 @@ int main(void)
     SUPPORT_TEST(test_failing_closure), SUPPORT_TEST(test_refused),
     SUPPORT_TEST(test_bad_states),      SUPPORT_TEST(test_others),
   };
-  if (getenv("CALX_TEST_PLUGIN_TORCH") == NULL) {
-    printf("not set: CALX_TEST_PLUGIN_TORCH, a Python that has torch\n");
-    return 1;
-  }
+  torch_python();
   make_data();
   return cmocka_run_group_tests(tests, support_setup, files_end);
 }

@@ -1,10 +1,9 @@
 // masters: 50 steps of bf16 and f16 models whose optimisers keep f32 masters,
 // beside a PyTorch program that keeps them by hand; their checkpoints; changes
 // of the parameters; f16 gradients that a scale has made large; what is
-// refused. CALX_TEST_PLUGIN_TORCH is a Python that has torch.
+// refused.
 #include "calx/calx.h"
-#include "io/files.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 enum { HALF = 25, WHOLE = 50, ELEMENTS = 12 };
 
@@ -155,23 +154,13 @@ static void test_torch(void **state)
 {
   (void)state;
   static const calx_dtype types[] = { CALX_BF16, CALX_F16 };
-  const char *from = file_in_folder("calx.pt"),
-             *to = file_in_folder("torch.pt");
-  calx_value *all = cases(), *back;
-  CHECK_STATUS_OK(calx_save(all, from));
-  calx_value_free(all);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -B '%s/masters_torch.py' '%s' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, from, to);
-  assert_int_equal(system(command), 0);
-  CHECK_STATUS_OK(calx_load(to, &back));
+  calx_value *back = torch_ask(cases(), "masters_torch.py");
   assert_int_equal(calx_value_count(back), 2 * RUNS);
   for (size_t i = 0; i < 2 * RUNS; i++) {
     check_case(i % RUNS, types[i / RUNS], calx_value_item(back, i));
   }
   calx_value_free(back);
   print_message("  %d cases, masters at most %.1e off\n", 2 * (int)RUNS, worst);
-  files_in_folder(true);
 }
 
 // ---- files ------------------------------------------------------------------
@@ -351,9 +340,6 @@ int main(void)
     SUPPORT_TEST(test_refused), SUPPORT_TEST(test_changes),
     SUPPORT_TEST(test_scaled),
   };
-  if (getenv("CALX_TEST_PLUGIN_TORCH") == NULL) {
-    printf("not set: CALX_TEST_PLUGIN_TORCH, a Python that has torch\n");
-    return 1;
-  }
+  torch_python();
   return cmocka_run_group_tests(tests, support_setup, files_end);
 }

@@ -1,9 +1,9 @@
 // muon: 50 steps of Muon in f64 beside PyTorch's; its iteration computes in
 // bf16 in both. What is refused.
-#include "torch_net.h"
-
 // ---- the cases --------------------------------------------------------------
 
+#define SCRIPT "muon_torch.py"
+#define SECOND "V"
 #define CASES(X)                                                               \
   X("Muon", "", muon, .lr = 0)                                                 \
   X("Muon", "lr=0.02, momentum=0.8, nesterov=False, weight_decay=0.0", muon,   \
@@ -17,41 +17,9 @@
     muon, .lr = 0.01, .momentum = 0.3, .adjust_lr_fn = "original",             \
     .ns_steps = 2, .eps = 0.5, .ns_coefficients = { 2, -1.5, 0.5 })
 
-static const run runs[] = {
-#define X(name, options, ...) { name, options },
-  CASES(X)
-#undef X
-};
+#include "torch_net.h"
 
-static const torch_cases cases = { .script = "muon_torch.py",
-                                   .second_name = "V",
-                                   .runs = runs,
-                                   .n_runs = sizeof runs / sizeof runs[0] };
-
-// Even cases have one group; odd ones have V in another, with half the rate.
-static calx_optimizer *make_optimizer(const net *m, size_t i)
-{
-  size_t n = 0;
-  calx_optimizer *opt = NULL;
-  bool two = i % 2 != 0;
-#define X(name, options, call, ...)                                     \
-  if (n++ == i) {                                                       \
-    opt = calx_##call(two ? NULL : m->root, __VA_ARGS__,                \
-                      .params = two ? (calx_tensor *[]){ m->w } : NULL, \
-                      .n_params = two);                                 \
-  }
-  CASES(X)
-#undef X
-  CHECK_STATUS_OK(calx_optimizer_error(opt));
-  if (two) {
-    calx_optimizer_add_param_group(opt, NULL, .params = &m->b, .n_params = 1,
-                                   .lr = calx_optimizer_lr(opt) / 2);
-  }
-  CHECK_STATUS_OK(calx_scope_take_error());
-  return opt;
-}
-
-// ---- training: W (5, 3), V (2, 5) -------------------------------------------
+// ---- W (5, 3), V (2, 5) -----------------------------------------------------
 
 static void put_data(calx_value *dict)
 {

@@ -2,8 +2,8 @@
 // parameters of each step, with gradients that overflow among them; its state;
 // what is refused.
 #include "calx/calx.h"
-#include "io/files.h"
 #include "net.h"
+#include "support/torch.h"
 
 enum { STEPS = 14 };
 
@@ -88,14 +88,7 @@ static void test_torch(void **state)
   put(all, "rows", rows);
   CHECK_STATUS_OK(calx_grad_scaler_state_dict(s, &dict));
   put(all, "state", dict);
-  const char *path = file_in_folder("scaler.pt");
-  CHECK_STATUS_OK(calx_save(all, path));
-  calx_value_free(all);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -B '%s/scaler_torch.py' '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, path);
-  assert_int_equal(system(command), 0);
-  files_in_folder(true);
+  torch_check(all, "scaler_torch.py");
   calx_grad_scaler_free(s);
   calx_optimizer_free(opt);
   calx_module_free(m.root);

@@ -1,9 +1,8 @@
 // scheduler_torch: 200 steps of each schedule beside PyTorch's.
-// CALX_TEST_PLUGIN_TORCH is a Python that has torch.
 #include <jansson.h>
 
-#include "io/files.h"
 #include "schedules.h"
+#include "support/torch.h"
 
 // PyTorch's rates: a list of rows for each schedule.
 static FILE *run_torch(void)
@@ -17,7 +16,7 @@ static FILE *run_torch(void)
   }
   assert_int_equal(fclose(f), 0);
   snprintf(command, sizeof command, "'%s' -B '%s/scheduler_torch.py' < '%s'",
-           getenv("CALX_TEST_PLUGIN_TORCH"), CX_TEST_DIR, list);
+           torch_python(), CX_TEST_DIR, list);
   f = popen(command, "r");
   assert_non_null(f);
   return f;
@@ -76,10 +75,6 @@ static void test_torch(void **state)
 
 int main(void)
 {
-  if (getenv("CALX_TEST_PLUGIN_TORCH") == NULL) {
-    printf("not set: CALX_TEST_PLUGIN_TORCH, a Python that has torch\n");
-    return 77;
-  }
   const struct CMUnitTest tests[] = { SUPPORT_TEST(test_torch) };
   return cmocka_run_group_tests(tests, support_setup, files_end);
 }

@@ -1,11 +1,11 @@
 // torch: 50 steps of each optimiser in f64 beside PyTorch's. On the way a
 // parameter has no gradient twice.
-#include "torch_net.h"
-
 enum { NONE_AT = 5 };
 
 // ---- the cases --------------------------------------------------------------
 
+#define SCRIPT "torch_steps.py"
+#define SECOND "b"
 #define CASES(X)                                                               \
   X("SGD", "lr=0.1", sgd, .lr = 0.1)                                           \
   X("SGD", "lr=0.1, momentum=0.9, nesterov=True", sgd, .lr = 0.1,              \
@@ -74,42 +74,9 @@ enum { NONE_AT = 5 };
     .weight_decay = 0.1)                                                       \
   X("Adafactor", "maximize=True", adafactor, .maximize = true)
 
-static const run runs[] = {
-#define X(name, options, ...) { name, options },
-  CASES(X)
-#undef X
-};
+#include "torch_net.h"
 
-static const torch_cases cases = { .script = "torch_steps.py",
-                                   .second_name = "b",
-                                   .runs = runs,
-                                   .n_runs = sizeof runs / sizeof runs[0] };
-
-// Even cases have one group; odd ones have b in another, with half the rate.
-static calx_optimizer *make_optimizer(const net *m, size_t i)
-{
-  size_t n = 0;
-  calx_optimizer *opt = NULL;
-  bool two = i % 2 != 0;
-#define X(name, options, call, ...)                                     \
-  if (n++ == i) {                                                       \
-    opt = calx_##call(two ? NULL : m->root, __VA_ARGS__,                \
-                      .params = two ? (calx_tensor *[]){ m->w } : NULL, \
-                      .n_params = two);                                 \
-  }
-  CASES(X)
-#undef X
-  CHECK_STATUS_OK(calx_optimizer_error(opt));
-  if (two) {
-    calx_optimizer_add_param_group(opt, NULL, .params = &m->b, .n_params = 1,
-                                   .lr = calx_optimizer_lr(opt) / 2);
-  }
-  CHECK_STATUS_OK(calx_scope_take_error());
-  return opt;
-}
-
-// ---- training: W (4, 3), b (4), x (8, 3), y (8, 4)
-// ---------------------------
+// ---- W (4, 3), b (4), x (8, 3), y (8, 4) ------------------------------------
 
 static void put_data(calx_value *dict)
 {

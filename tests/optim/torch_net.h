@@ -1,16 +1,19 @@
 // torch_net: 50 steps of optimisers in f64 beside PyTorch's, from each other's
 // state dicts too. The rates of the groups change on the way.
 //
-// The file that includes it defines `cases` and the functions declared here.
-// CALX_TEST_PLUGIN_TORCH is a Python that has torch.
+// The file that includes it defines, before:
+//   SCRIPT         the program of this folder that PyTorch runs
+//   SECOND         the name of the parameter beside W
+//   CASES(X)       a row for each: PyTorch's class and its options, calx's
+//                  function and its options
+// and afterwards the functions that are declared here.
 #ifndef CX_TESTS_OPTIM_TORCH_NET_H
 #define CX_TESTS_OPTIM_TORCH_NET_H
 
 #include "calx/autograd.h"
 #include "calx/io.h"
 #include "calx/optimizers.h"
-#include "io/files.h"
-#include "support/support.h"
+#include "support/torch.h"
 
 enum { HALF = 25, WHOLE = 50, RATES_AT = 12 };
 
@@ -23,21 +26,42 @@ typedef struct run {
   const char *name, *options;  // PyTorch's class and its options
 } run;
 
-typedef struct torch_cases {
-  const char *script;       // of this folder
-  const char *second_name;  // of the other parameter
-  const run *runs;
-  size_t n_runs;
-} torch_cases;
+static const run runs[] = {
+#define X(name, options, ...) { name, options },
+  CASES(X)
+#undef X
+};
+enum { RUNS = sizeof runs / sizeof runs[0] };
 
-static const torch_cases cases;
-
-static calx_optimizer *make_optimizer(const net *m, size_t i);
 static net make_net(void);
 // The loss of a step, which a program of PyTorch's has too.
 static calx_tensor *loss_at(const net *m, int step);
 // The four rows of `data` as PyTorch is to have them, by name.
 static void put_data(calx_value *dict);
+
+// Even cases have one group. Odd cases have the second parameter in another
+// group, with half the rate.
+static calx_optimizer *make_optimizer(const net *m, size_t i)
+{
+  size_t n = 0;
+  calx_optimizer *opt = NULL;
+  bool two = i % 2 != 0;
+#define X(name, options, call, ...)                                     \
+  if (n++ == i) {                                                       \
+    opt = calx_##call(two ? NULL : m->root, __VA_ARGS__,                \
+                      .params = two ? (calx_tensor *[]){ m->w } : NULL, \
+                      .n_params = two);                                 \
+  }
+  CASES(X)
+#undef X
+  CHECK_STATUS_OK(calx_optimizer_error(opt));
+  if (two) {
+    calx_optimizer_add_param_group(opt, NULL, .params = &m->b, .n_params = 1,
+                                   .lr = calx_optimizer_lr(opt) / 2);
+  }
+  CHECK_STATUS_OK(calx_scope_take_error());
+  return opt;
+}
 
 static double data[4][32];
 
@@ -81,16 +105,16 @@ static calx_value *first_halves(void)
   calx_scope *s = calx_scope_begin();
   put_data(all);
   CHECK_STATUS_OK(calx_scope_end(s));
-  for (size_t i = 0; i < cases.n_runs; i++) {
+  for (size_t i = 0; i < RUNS; i++) {
     calx_value *one = calx_value_container(CALX_KIND_DICT), *dict;
     CHECK_STATUS_OK(calx_value_append(list, one));
     net m = make_net();
     calx_optimizer *opt = make_optimizer(&m, i);
     train(&m, opt, 0, HALF);
-    put(one, "name", calx_value_string(cases.runs[i].name));
-    put(one, "options", calx_value_string(cases.runs[i].options));
+    put(one, "name", calx_value_string(runs[i].name));
+    put(one, "options", calx_value_string(runs[i].options));
     put(one, "W", calx_value_tensor(m.w));
-    put(one, cases.second_name, calx_value_tensor(m.b));
+    put(one, SECOND, calx_value_tensor(m.b));
     CHECK_STATUS_OK(calx_optimizer_state_dict(opt, &dict));
     put(one, "optimizer", dict);
     calx_optimizer_free(opt);
@@ -112,9 +136,8 @@ static void compare(const char *what, size_t i, calx_tensor *t,
     double off = fabs(got[k] - want[k]) / fmax(fabs(want[k]), 1e-2);
     worst = fmax(worst, off);
     if (off <= 1e-6) continue;
-    fail_msg("%s(%s), %s, element %zu: %.17g, PyTorch has %.17g",
-             cases.runs[i].name, cases.runs[i].options, what, k, got[k],
-             want[k]);
+    fail_msg("%s(%s), %s, element %zu: %.17g, PyTorch has %.17g", runs[i].name,
+             runs[i].options, what, k, got[k], want[k]);
   }
   test_free(got);
   test_free(want);
@@ -123,7 +146,7 @@ static void compare(const char *what, size_t i, calx_tensor *t,
 static void compare_both(const char *what, size_t i, const net *m,
                          const calx_value *one, const char *prefix)
 {
-  const char *const names[2] = { "W", cases.second_name };
+  const char *const names[2] = { "W", SECOND };
   calx_tensor *const params[2] = { m->w, m->b };
   for (int k = 0; k < 2; k++) {
     char key[32];
@@ -154,31 +177,16 @@ static void check_case(size_t i, const calx_value *one)
 static void test_steps(void **state)
 {
   (void)state;
-  const char *python = getenv("CALX_TEST_PLUGIN_TORCH");
-  const char *from = file_in_folder("calx.pt"),
-             *to = file_in_folder("torch.pt");
-  calx_value *all = first_halves(), *back;
-  CHECK_STATUS_OK(calx_save(all, from));
-  calx_value_free(all);
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -B '%s/%s' '%s' '%s'", python,
-           CX_TEST_DIR, cases.script, from, to);
-  assert_int_equal(system(command), 0);
-  CHECK_STATUS_OK(calx_load(to, &back));
-  assert_int_equal(calx_value_count(back), cases.n_runs);
-  for (size_t i = 0; i < cases.n_runs; i++)
-    check_case(i, calx_value_item(back, i));
+  calx_value *back = torch_ask(first_halves(), SCRIPT);
+  assert_int_equal(calx_value_count(back), RUNS);
+  for (size_t i = 0; i < RUNS; i++) check_case(i, calx_value_item(back, i));
   calx_value_free(back);
-  print_message("  %d cases, at most %.1e off\n", (int)cases.n_runs, worst);
-  files_in_folder(true);
+  print_message("  %d cases, at most %.1e off\n", (int)RUNS, worst);
 }
 
 static void make_data(void)
 {
-  if (getenv("CALX_TEST_PLUGIN_TORCH") == NULL) {
-    printf("not set: CALX_TEST_PLUGIN_TORCH, a Python that has torch\n");
-    exit(1);
-  }
+  torch_python();
   for (int k = 0; k < 4; k++) {
     for (int i = 0; i < 32; i++) data[k][i] = sin(1.0 + 3 * k + 1.7 * i * i);
   }

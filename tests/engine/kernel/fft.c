@@ -15,6 +15,7 @@
 #include "case.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
+#include "linalg_case.h"
 
 typedef long double complex pair;
 
@@ -265,29 +266,9 @@ static void limits(void **state)
     for (unsigned k = 1 + pick(2); k > 0; k--) {
       desc.words[2 + pick(7)] = values[pick(10)];
     }
-    (void)cpu_kernel_flops(&desc);
-    cpu_kernel *kernel = NULL;
-    calx_status *status = cpu_kernel_new(&desc, pool, false, &kernel);
-    made += status == NULL;
-    refused += status != NULL;
-    calx_status_free(status);
-    if (kernel == NULL) continue;
-    size_t bytes[4];
-    cpu_kernel_sizes(kernel, &bytes[0], &bytes[1], &bytes[2]);
-    bytes[3] = cpu_kernel_scratch(kernel);
-    void *memory[4] = { NULL };
-    bool small = true;
-    for (int k = 0; k < 4; k++) small = small && bytes[k] < 1 << 22;
-    for (int k = 0; small && k < 4; k++) {
-      memory[k] = aligned_alloc(64, (bytes[k] / 64 + 1) * 64);
-      memset(memory[k], 0, bytes[k]);
-    }
-    if (small) {
-      assert_null(cpu_kernel_run(kernel, pool, memory[0], memory[1], memory[2],
-                                 memory[3]));
-    }
-    for (int k = 0; k < 4; k++) free(memory[k]);
-    cpu_kernel_free(kernel);
+    bool taken = desc_run_zeros(&desc, pool);
+    made += taken;
+    refused += !taken;
   }
   assert_true(made > 200 && refused > 200);
   cpu_threads_free(pool);

@@ -36,7 +36,8 @@ static bool is_read(const problem *p, int64_t i, int64_t j)
 }
 
 // Element (i, j) of op(A).
-static real element(const problem *p, const real *a, int64_t i, int64_t j)
+static extended element(const problem *p, const extended *a, int64_t i,
+                        int64_t j)
 {
   if (i == j && p->unit_diagonal) return 1;
   return p->transpose ? a[j * p->n + i] : a[i * p->n + j];
@@ -53,21 +54,22 @@ static void fill_system(problem *p)
                      : row == column          ? 1.5 + random_real() / 2
                                               : random_real() * size;
     problem_store(p, p->lhs, i, v);
-    p->a[i] = (real)problem_load(p, p->lhs, i);
+    p->a[i] = (extended)problem_load(p, p->lhs, i);
   }
   for (int64_t i = 0; i < p->batch * p->n * p->others; i++) {
     problem_store(p, p->rhs, i, random_real());
-    p->b[i] = (real)problem_load(p, p->rhs, i);
+    p->b[i] = (extended)problem_load(p, p->rhs, i);
   }
 }
 
 // x, `step` apart, for b in its place.
-static void solve_one(const problem *p, const real *a, real *b, int64_t step)
+static void solve_one(const problem *p, const extended *a, extended *b,
+                      int64_t step)
 {
   const bool forward = (p->lower != (p->transpose != 0)) == p->left;
   for (int64_t k = 0; k < p->n; k++) {
     const int64_t i = forward ? k : p->n - 1 - k;
-    real s = b[i * step];
+    extended s = b[i * step];
     for (int64_t l = 0; l < k; l++) {
       const int64_t j = forward ? l : p->n - 1 - l;
       s -= (p->left ? element(p, a, i, j) : element(p, a, j, i)) * b[j * step];
@@ -120,15 +122,15 @@ static size_t try_system(problem *p, cpu_threads *pool)
 static void fill_positive(problem *p)
 {
   const int64_t n = p->n;
-  real *m = calloc((size_t)(n * n) + 1, sizeof *m);
+  extended *m = calloc((size_t)(n * n) + 1, sizeof *m);
   for (int64_t k = 0; k < p->batch; k++) {
-    for (int64_t i = 0; i < n * n; i++) m[i] = (real)random_real();
+    for (int64_t i = 0; i < n * n; i++) m[i] = (extended)random_real();
     for (int64_t i = 0; i < n; i++) {
       for (int64_t j = 0; j < n; j++) {
-        real s = i == j ? 0.5L : 0;
+        extended s = i == j ? 0.5L : 0;
         const bool read = i == j || p->lower == (i > j);
         for (int64_t l = 0; read && l < n; l++) {
-          s += m[i * n + l] * m[j * n + l] / (real)n;
+          s += m[i * n + l] * m[j * n + l] / (extended)n;
         }
         problem_store(p, p->lhs, (k * n + i) * n + j,
                       read ? (double)s : (double)NAN);
@@ -142,16 +144,19 @@ static void fill_positive(problem *p)
 static void factor_one(const problem *p, int64_t k)
 {
   const int64_t n = p->n;
-  real *l = p->b + k * n * n;
+  extended *l = p->b + k * n * n;
   const int64_t row = p->lower ? n : 1, column = p->lower ? 1 : n;
   for (int64_t i = 0; i < n; i++) {
     for (int64_t j = 0; j <= i; j++) {
-      real s = (real)problem_load(p, p->lhs, k * n * n + i * row + j * column);
+      extended s =
+          (extended)problem_load(p, p->lhs, k * n * n + i * row + j * column);
       for (int64_t t = 0; t < j; t++) {
         s -= l[i * row + t * column] * l[j * row + t * column];
       }
-      const real d = l[j * row + j * column];
-      l[i * row + j * column] = i > j ? s / d : s > 0 ? sqrtl(s) : (real)NAN;
+      const extended d = l[j * row + j * column];
+      l[i * row + j * column] = i > j   ? s / d
+                                : s > 0 ? sqrtl(s)
+                                        : (extended)NAN;
     }
   }
 }

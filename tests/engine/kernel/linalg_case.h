@@ -1,11 +1,12 @@
-// One cholesky or triangular_solve with its data.
+// One cholesky or triangular_solve with its data; kernels of descriptions that
+// may be damaged, Fourier transforms too.
 #ifndef CX_TEST_KERNELS_LINALG_CASE_H
 #define CX_TEST_KERNELS_LINALG_CASE_H
 
 #include "hlo/types.h"
 #include "kernel/kernel.h"
 
-typedef long double real;
+typedef long double extended;
 
 typedef struct problem {
   const char *type;
@@ -13,8 +14,8 @@ typedef struct problem {
   double unit;  // rounding error
   int64_t batch, n, others;
   bool solves, lower, left, unit_diagonal;
-  int transpose;  // 0: none, 1: TRANSPOSE, 2: ADJOINT
-  real *a, *b;    // as the kernel sees them; b: also the wanted result
+  int transpose;    // 0: none, 1: TRANSPOSE, 2: ADJOINT
+  extended *a, *b;  // as the kernel sees them; b: also the wanted result
   unsigned char *lhs, *rhs, *out;
 } problem;
 
@@ -25,5 +26,9 @@ void problem_release(problem *p);
 void problem_run(problem *p, cpu_threads *pool);
 void problem_store(const problem *p, unsigned char *to, int64_t i, double v);
 double problem_load(const problem *p, const unsigned char *from, int64_t i);
+
+// Whether a kernel is made of the description. A small one runs with memory of
+// zeros and must succeed.
+bool desc_run_zeros(cpu_kernel_desc *desc, cpu_threads *pool);
 
 #endif
