@@ -22,6 +22,11 @@ static int begin(void **state)
   snprintf(folder, sizeof folder, "%s/calx_files_%d_%d",
            tmp != NULL ? tmp : "/tmp", (int)getpid(), folders++);
   lines_clear();
+  // A limit of its own: the folder may have the inode of an earlier test's,
+  // whose room is known.
+  char limit[32];
+  snprintf(limit, sizeof limit, "%d", (1 << 30) + folders);
+  setenv("CALX_CACHE_SIZE", limit, 1);
   CHECK_STATUS_OK(cx_lazy_cache_folder(folder, false));
   return 0;
 }
@@ -103,6 +108,20 @@ static void test_room(void **state)
   CHECK_STATUS(CALX_RESOURCE_EXHAUSTED, keep(9, 1025),
                "it has 1025 bytes, CALX_CACHE_SIZE is 1024");
   assert_true(there(name_of(8)));
+}
+
+// The folder is read again when a sixteenth of the limit has been written.
+static void test_seldom_read(void **state)
+{
+  (void)state;
+  setenv("CALX_CACHE_SIZE", "1600", 1);
+  CHECK_STATUS_OK(keep(1, 10));
+  put(name_of(2), 5000, 100);  // another process's
+  CHECK_STATUS_OK(keep(3, 50));
+  CHECK_STATUS_OK(keep(4, 50));
+  assert_true(there(name_of(2)));
+  CHECK_STATUS_OK(keep(5, 1));
+  for (int i = 1; i <= 5; i++) assert_int_equal(there(name_of(i)), i != 2);
 }
 
 // Its old content makes room by itself.
@@ -471,6 +490,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     FILES_TEST(test_room),
+    FILES_TEST(test_seldom_read),
     FILES_TEST(test_replaced),
     FILES_TEST(test_only_own_names),
     FILES_TEST(test_unfinished),

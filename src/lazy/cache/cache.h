@@ -62,7 +62,9 @@ bool cx_lazy_cache_stale(const cx_lazy_cache *c,
 bool cx_lazy_cache_remove(const cx_lazy_cache *c,
                           const cx_lazy_cache_file *file);
 
-// Writes a file after the longest unused ones made room for it.
+// Writes a file after the longest unused ones made room for it. The folder is
+// read again after a sixteenth of the limit has been written: processes that
+// write at once may exceed it by that much each.
 calx_status *cx_lazy_cache_keep(const char *path, const char *name,
                                 const cx_text *data) CALX_MUST_USE;
 
