@@ -44,6 +44,7 @@ CALX_API void calx_module_free(calx_module *root);
 
 /** Registers a parameter: a leaf that requires a gradient, taking init's value.
  *  @param name without a dot, not used before @shape as init
+ *  @dtype floating or complex
  *  @return the parameter, owned by the module
  *  @errors to the root: a name that is used or has a dot
  */

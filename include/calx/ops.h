@@ -87,13 +87,13 @@ CALX_API calx_tensor *calx_arange_with(double start, double end, double step,
 /**
  * Uniform in [0, 1). Counter-based (THREE_FRY), the same on every backend.
  * Two draws in one C expression are in no defined order.
- * @shape shape  @dtype floating
+ * @shape shape  @dtype floating, or complex: each part is such a number
  * @source torch.rand; J. Salmon et al., Parallel random numbers (2011)
  */
 CALX_API calx_tensor *calx_rand_with(calx_dims shape,
                                      const calx_create_options *options);
-/** Normal, mean 0 and variance 1 (Box and Muller, 1958). As calx_rand.
- *  @shape shape @source torch.randn */
+/** Normal, mean 0 and variance 1 (Box and Muller, 1958); of complex numbers
+ * each part has variance 1/2. As calx_rand. @shape shape @source torch.randn */
 CALX_API calx_tensor *calx_randn_with(calx_dims shape,
                                       const calx_create_options *options);
 /** Restarts the calling thread's device's default stream of random numbers. It
@@ -351,10 +351,12 @@ typedef struct CALX_OPTIONS calx_var_options {
   /* the sum is divided by n - correction; 0 = 1, CALX_ZERO = 0 */
   CALX_NAMED double correction;
 } calx_var_options;
-/** Variance. @shape x any @dtype floating @source torch.var */
+/** Variance; of complex numbers the mean of |x - mean|^2, which is real.
+ *  @shape x any @dtype floating or complex @source torch.var */
 CALX_API calx_tensor *calx_var_with(calx_tensor *x,
                                     const calx_var_options *options);
-/** Standard deviation. @shape x any @dtype floating @source torch.std */
+/** Standard deviation. @shape x any @dtype floating or complex
+ *  @source torch.std */
 CALX_API calx_tensor *calx_std_with(calx_tensor *x,
                                     const calx_var_options *options);
 /** Zero means default. */

@@ -295,9 +295,10 @@ static calx_status *check_init(calx_tensor *init, bool parameter)
   }
   CALX_TRY(cx_lazy_tensor_usable(init, call, 0));
   const cx_graph_shape *s = cx_lazy_tensor_shape(init);
-  if (!parameter || cx_dtype_is_float(s->dtype)) return NULL;
-  return cx_invalid("%s: only floating types have gradients, the value is %s",
-                    call, cx_graph_shape_str(s));
+  if (!parameter || cx_dtype_is_inexact(s->dtype)) return NULL;
+  return cx_invalid(
+      "%s: only floating and complex types have gradients, the value is %s",
+      call, cx_graph_shape_str(s));
 }
 
 // A new handle with init's value; poisoned where there is no memory.

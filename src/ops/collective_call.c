@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/options.h"
+#include "calx/complex.h"
 #include "ops/bucket.h"
 #include "ops/collective.h"
 #include "world/world.h"
@@ -115,7 +116,7 @@ static calx_status *check_options(const char *op,
 static calx_status *check_scale(const char *op, double scale, calx_dtype dtype)
 {
   if (cx_is_default(scale)) return NULL;
-  bool fits = cx_dtype_is_float(dtype) ||
+  bool fits = cx_dtype_is_inexact(dtype) ||
               (cx_dtype_is_int(dtype) && fabs(scale) < 0x1p62 &&
                scale == nearbyint(scale));
   if (fits) return NULL;
@@ -169,18 +170,21 @@ static calx_tensor *same_value(calx_tensor *x)
 }
 
 // Records the op, unless the operand's rank is alone in its group; takes the
-// attributes.
+// attributes. Complex numbers go as their parts, a last dimension more.
 static calx_tensor *end(const cx_graph_op *op, calx_tensor *x,
                         cx_ops_coll_attrs *a)
 {
   calx_tensor *y;
   if (a->members > 1) {
+    bool is_complex = cx_dtype_is_complex(cx_lazy_tensor_shape(x)->dtype);
+    if (is_complex) x = calx_view_as_real(x);
     cx_lazy_call call = { .op = op,
                           .in = &x,
                           .n_in = 1,
                           .attrs = a,
                           .flags = CX_GRAPH_NODE_COLLECTIVE };
     y = cx_lazy_apply(&call, NULL);
+    if (is_complex) y = calx_view_as_complex(y);
   } else {
     y = same_value(x);
   }
@@ -211,6 +215,11 @@ static calx_status *check_type(const char *op, calx_reduce_type type,
     return cx_invalid("%s: %d is no type of reduction", op, (int)type);
   }
   bool logical = type == CALX_REDUCE_AND || type == CALX_REDUCE_OR;
+  if (cx_dtype_is_complex(dtype)) {
+    if (type == CALX_REDUCE_SUM) return NULL;
+    return cx_invalid("%s: %s of %s: complex numbers have only SUM", op,
+                      type_name(type), calx_dtype_name(dtype));
+  }
   if (logical ? !cx_dtype_is_float(dtype) : dtype != CALX_BOOL) return NULL;
   return cx_invalid("%s: %s of %s: it combines %s", op, type_name(type),
                     calx_dtype_name(dtype),

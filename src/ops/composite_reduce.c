@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "calx/complex.h"
 #include "ops/composite.h"
 
 static calx_tensor *number(double value)
@@ -48,13 +49,16 @@ static calx_tensor *variance(const char *op, calx_tensor *x,
                             .keepdim = o->keepdim };
   calx_reduce_options k = kept(&r);
   calx_tensor *apart = cx_ops_minus(x, calx_mean_with(x, &k));
+  calx_tensor *square = cx_dtype_is_complex(cx_lazy_tensor_shape(x)->dtype)
+                            ? calx_real(calx_mul(apart, calx_conj(apart)))
+                            : calx_square(apart);
   double n = (double)count_of(x, o->dims) - correction;
-  return calx_div(calx_sum_with(calx_square(apart), &r), number(n > 0 ? n : 0));
+  return calx_div(calx_sum_with(square, &r), number(n > 0 ? n : 0));
 }
 
 calx_tensor *calx_var_with(calx_tensor *x, const calx_var_options *o)
 {
-  CX_OPS_COMPOSITE("var");
+  CX_OPS_COMPOSITE_COMPLEX("var");
   return variance("var", x, o);
 }
 
@@ -67,7 +71,7 @@ static calx_tensor *root(calx_tensor *x)
 
 calx_tensor *calx_std_with(calx_tensor *x, const calx_var_options *o)
 {
-  CX_OPS_COMPOSITE("std");
+  CX_OPS_COMPOSITE_COMPLEX("std");
   return root(variance("std", x, o));
 }
 
@@ -213,7 +217,7 @@ static void mean_too(calx_tensor *x, const calx_var_options *o,
 calx_tensor *calx_var_mean_with(calx_tensor *x, calx_tensor **out_mean,
                                 const calx_var_options *o)
 {
-  CX_OPS_COMPOSITE("var_mean");
+  CX_OPS_COMPOSITE_COMPLEX("var_mean");
   calx_tensor *var = variance("var_mean", x, o);
   mean_too(x, o, out_mean);
   return var;
@@ -222,7 +226,7 @@ calx_tensor *calx_var_mean_with(calx_tensor *x, calx_tensor **out_mean,
 calx_tensor *calx_std_mean_with(calx_tensor *x, calx_tensor **out_mean,
                                 const calx_var_options *o)
 {
-  CX_OPS_COMPOSITE("std_mean");
+  CX_OPS_COMPOSITE_COMPLEX("std_mean");
   calx_tensor *var = variance("std_mean", x, o);
   mean_too(x, o, out_mean);
   return root(var);

@@ -230,8 +230,8 @@ static calx_tensor *finish(calx_tensor *t, const calx_create_options *o)
   if (o == NULL || !o->requires_grad || cx_lazy_tensor_poisoned(t)) return t;
   if (!cx_dtype_is_inexact(cx_lazy_tensor_shape(t)->dtype)) {
     return cx_ops_invalid(
-        "requires_grad: only floating and complex types have gradients, not %s; give a "
-        "floating .dtype",
+        "requires_grad: only floating and complex types have gradients, not "
+        "%s; give a floating .dtype",
         cx_graph_shape_str(cx_lazy_tensor_shape(t)));
   }
   cx_lazy_tensor_set_requires_grad(t, true);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "calx/complex.h"
 #include "ops/ops.h"
 
 typedef struct random_attrs {
@@ -147,12 +148,33 @@ CX_OPS_DEFINE(randn, .attr_size = sizeof(random_attrs), .infer = infer_random,
 // ---- entries ----------------------------------------------------------------
 
 static calx_tensor *draw(const cx_graph_op *op, calx_dims dims,
+                         const calx_create_options *o, bool common);
+
+// Each part is a draw. Of randn each has half the variance, as in PyTorch.
+static calx_tensor *draw_complex(const cx_graph_op *op, calx_dims dims,
+                                 const calx_create_options *o, bool common)
+{
+  calx_create_options part = *o;
+  part.size = sizeof part;
+  part.dtype = cx_dtype_part(o->dtype);
+  part.requires_grad = false;
+  calx_tensor *re = draw(op, dims, &part, common);
+  calx_tensor *z = calx_complex(re, draw(op, dims, &part, common));
+  if (op == &cx_ops_randn) z = calx_mul(z, calx_scalar(0.70710678118654752));
+  if (cx_lazy_tensor_poisoned(z) || !o->requires_grad) return z;
+  z = cx_lazy_tensor_detached(z);
+  if (!cx_lazy_tensor_poisoned(z)) cx_lazy_tensor_set_requires_grad(z, true);
+  return z;
+}
+
+static calx_tensor *draw(const cx_graph_op *op, calx_dims dims,
                          const calx_create_options *o, bool common)
 {
   calx_tensor *bad;
   const calx_dtype dtype =
       o != NULL && o->dtype != CALX_DTYPE_DEFAULT ? o->dtype : CALX_F32;
   if (!cx_ops_good_shape(op->name, dims, dtype, o, &bad)) return bad;
+  if (cx_dtype_is_complex(dtype)) return draw_complex(op, dims, o, common);
   if (!cx_dtype_is_float(dtype)) {
     return cx_ops_invalid(
         "%s: %s is not floating; give a floating .dtype and convert the result "

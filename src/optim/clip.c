@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/options.h"
 #include "lazy/lazy.h"
 #include "ops/ops.h"
@@ -59,7 +60,7 @@ static calx_status *find_gradients(clipping *c)
       return cx_annotate(status, "it is the gradient of '%s'", p->path);
     }
     if (calx_tensor_numel(grad) == 0) continue;
-    if (calx_tensor_dtype(grad) == CALX_F64) c->dtype = CALX_F64;
+    if (cx_dtype_part(calx_tensor_dtype(grad)) == CALX_F64) c->dtype = CALX_F64;
     c->grads[c->n++] = grad;
   }
   return NULL;
@@ -69,7 +70,8 @@ static calx_status *find_gradients(clipping *c)
 
 static calx_tensor *part_of(const clipping *c, calx_tensor *grad)
 {
-  calx_tensor *x = calx_to_dtype(grad, c->dtype);
+  bool is_complex = cx_dtype_is_complex(calx_tensor_dtype(grad));
+  calx_tensor *x = calx_to_dtype(is_complex ? calx_abs(grad) : grad, c->dtype);
   return c->greatest ? calx_max(calx_abs(x))
                      : calx_sum_with(calx_square(x), NULL);
 }
@@ -119,8 +121,14 @@ static void scale(const clipping *c, calx_tensor *norm, double max_norm)
     return;
   }
   for (size_t i = 0; i < c->n; i++) {
-    calx_tensor *x = calx_mul(calx_to_dtype(c->grads[i], c->dtype), by);
-    scaled[i] = calx_to_dtype(x, calx_tensor_dtype(c->grads[i]));
+    calx_dtype d = calx_tensor_dtype(c->grads[i]);
+    if (cx_dtype_is_complex(d)) {
+      calx_tensor *part = calx_to_dtype(by, cx_dtype_part(d));
+      scaled[i] = calx_mul(c->grads[i], part);
+    } else {
+      calx_tensor *x = calx_mul(calx_to_dtype(c->grads[i], c->dtype), by);
+      scaled[i] = calx_to_dtype(x, d);
+    }
   }
   for (size_t i = 0; i < c->n && calx_scope_error() == NULL; i++) {
     cx_lazy_tensor_set_value(c->grads[i], scaled[i]);
@@ -198,6 +206,13 @@ static calx_status *clamp(clipping *c, double most)
   if (clamped == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < c->n; i++) {
     calx_dtype d = calx_tensor_dtype(c->grads[i]);
+    if (cx_dtype_is_complex(d)) {
+      cx_free(clamped);
+      return cx_invalid(
+          "%s: a gradient is %s, and complex numbers have no order: clip the "
+          "norm with calx_clip_grad_norm",
+          c->call, cx_graph_shape_str(cx_lazy_tensor_shape(c->grads[i])));
+    }
     calx_tensor *high = cx_optim_number(c->opt, d, most);
     calx_tensor *low = cx_optim_number(c->opt, d, -most);
     clamped[i] = calx_minimum(calx_maximum(c->grads[i], low), high);

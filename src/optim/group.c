@@ -130,11 +130,13 @@ static calx_status *check_param(const calx_optimizer *opt, const char *path,
                       rule, path, calx_device_name(device),
                       calx_device_name(opt->device));
   }
-  if (cx_dtype_is_complex(calx_tensor_dtype(t))) {
+  // The rules of single elements take complex numbers as pairs of real ones.
+  bool only_real = opt->rule->needs_shape || opt->rule->step != NULL;
+  if (only_real && cx_dtype_is_complex(calx_tensor_dtype(t))) {
     return cx_invalid(
-        "%s: parameter '%s' is %s, and optimisers take real ones: train its "
+        "%s: parameter '%s' is %s, and %s takes real ones: train its "
         "calx_view_as_real and make the complex tensor of it in the forward",
-        rule, path, cx_graph_shape_str(cx_lazy_tensor_shape(t)));
+        rule, path, cx_graph_shape_str(cx_lazy_tensor_shape(t)), rule);
   }
   if (opt->rule->check_param == NULL) return NULL;
   return cx_annotate(opt->rule->check_param(t), "it is '%s'", path);

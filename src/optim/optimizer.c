@@ -259,67 +259,6 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
   }
 }
 
-// Makes the group's numbers for a parameter, unless the one before it has had
-// the same.
-static void prepare(cx_optim_group *g, const cx_optim_param *p, calx_dtype d)
-{
-  const cx_optim_rule *rule = g->opt->rule;
-  bool master = cx_optim_has_master(g->opt, p);
-  calx_dtype kept = master ? CALX_F32 : calx_tensor_dtype(p->tensor);
-  if (g->step == p->steps + 1 && g->dtype == kept &&
-      memcmp(g->number, p->number, sizeof g->number) == 0) {
-    return;
-  }
-  g->step = p->steps + 1;
-  g->dtype = kept;
-  memcpy(g->number, p->number, sizeof g->number);
-  memcpy(g->next, p->number, sizeof g->next);
-  double decay = g->decoupled ? 1 - g->lr * g->weight_decay : g->weight_decay;
-  bool decays = g->weight_decay != 0 && !rule->own_decay;
-  g->by_decay = decays ? cx_optim_number(g->opt, d, decay) : NULL;
-  rule->prepare(g, g->step, d);
-}
-
-static void update(cx_optim_group *g, const cx_optim_param *p,
-                   calx_tensor *grad, cx_optim_update *out)
-{
-  calx_tensor *value = p->tensor;
-  if (g->maximize) grad = calx_neg(grad);
-  if (g->by_decay != NULL) {
-    calx_tensor *scaled = calx_mul(value, g->by_decay);
-    if (g->decoupled) {
-      value = scaled;
-    } else {
-      grad = calx_add_with(grad, scaled, NULL);
-    }
-  }
-  g->opt->rule->update(g, p, value, grad, out);
-}
-
-// Types narrower than f32 have too few bits for 1 - beta: their formulas are
-// computed in f32, and what is kept is rounded. With a master nothing is but
-// the parameter.
-static void update_in_f32(cx_optim_group *g, const cx_optim_param *p,
-                          calx_tensor *grad, cx_optim_update *out)
-{
-  calx_dtype narrow = calx_tensor_dtype(p->tensor);
-  cx_optim_param wide = *p;
-  bool master = cx_optim_has_master(g->opt, p);
-  wide.tensor =
-      master ? cx_optim_master(g->opt, p) : calx_to_dtype(p->tensor, CALX_F32);
-  for (int k = 0; k < CX_OPTIM_RULE_STATES; k++) {
-    if (p->state[k] == NULL) continue;
-    wide.state[k] = calx_to_dtype(p->state[k], CALX_F32);
-  }
-  update(g, &wide, calx_to_dtype(grad, CALX_F32), out);
-  if (master) out->state[CX_OPTIM_MASTER] = out->value;
-  out->value = calx_to_dtype(out->value, narrow);
-  for (int k = 0; k < CX_OPTIM_RULE_STATES && !master; k++) {
-    if (out->state[k] == NULL) continue;
-    out->state[k] = calx_to_dtype(out->state[k], narrow);
-  }
-}
-
 // Records the new values as temporaries of the scope, which also has the first
 // error.
 static void compute(calx_optimizer *opt)
@@ -327,20 +266,11 @@ static void compute(calx_optimizer *opt)
   for (size_t i = 0; i < opt->n_groups; i++) opt->groups[i]->step = 0;
   for (size_t i = 0; i < opt->n && calx_scope_error() == NULL; i++) {
     const cx_optim_param *p = &opt->params[i];
-    cx_optim_group *g = opt->groups[p->group];
     cx_optim_update *u = &opt->updates[i];
     *u = (cx_optim_update){ .value = NULL };
     calx_tensor *grad = gradient_of(p);
     if (grad == NULL) continue;
-    calx_dtype dtype = calx_tensor_dtype(p->tensor);
-    bool narrow = calx_dtype_size(dtype) < 4;
-    prepare(g, p, narrow ? CALX_F32 : dtype);
-    if (narrow) {
-      update_in_f32(g, p, grad, u);
-    } else {
-      update(g, p, grad, u);
-    }
-    memcpy(u->number, g->next, sizeof u->number);
+    cx_optim_update_param(opt->groups[p->group], p, grad, u);
     choose(opt, p, u);
     if (calx_scope_error() == NULL) make_state(p, u);
   }

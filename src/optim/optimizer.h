@@ -210,6 +210,9 @@ calx_tensor *cx_optim_master(const calx_optimizer *opt,
 // The type, and the sizes, of a parameter's state k.
 cx_graph_shape cx_optim_state_shape(const calx_optimizer *opt,
                                     const cx_optim_param *p, int k);
+// Computes the new value and state of one parameter.
+void cx_optim_update_param(cx_optim_group *g, const cx_optim_param *p,
+                           calx_tensor *grad, cx_optim_update *out);
 // The status, annotated with the parameter whose gradient it is about.
 calx_status *cx_optim_name_gradient(calx_status *status,
                                     const cx_optim_param *p);

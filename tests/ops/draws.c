@@ -1,6 +1,7 @@
 // Random tensors: their range, their frequencies within five standard
 // deviations, and what is refused.
 #include "calx/autograd.h"
+#include "calx/complex.h"
 #include "calx/creation.h"
 #include "support/support.h"
 
@@ -84,6 +85,32 @@ static void test_normal(void **state)
   assert_true(calx_item(calx_mean(x)) == 7);
   calx_backward(calx_sum(x));
   assert_true(calx_item(calx_sum(calx_grad(mean))) == 6);
+  assert_null(calx_scope_end(s));
+}
+
+// The parts of a complex draw are independent, and have half the variance each.
+static void test_complex(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_randn(CALX_SHAPE(DRAWS), .dtype = CALX_C64);
+  calx_tensor *y =
+      calx_rand(CALX_SHAPE(DRAWS), .dtype = CALX_C128, .requires_grad = true);
+  assert_int_equal(calx_tensor_dtype(x), CALX_C64);
+  assert_int_equal(calx_tensor_dtype(y), CALX_C128);
+  assert_true(calx_tensor_requires_grad(y));
+  double limit = 5 / sqrt(DRAWS);
+  calx_tensor *re = calx_real(x), *im = calx_imag(x);
+  CHECK_CLOSE(calx_item(calx_mean(re)), 0, limit);
+  CHECK_CLOSE(calx_item(calx_mean(im)), 0, limit);
+  CHECK_CLOSE(calx_item(calx_var(re)), 0.5, limit);
+  CHECK_CLOSE(calx_item(calx_var(im)), 0.5, limit);
+  CHECK_CLOSE(calx_item(calx_mean(calx_mul(re, im))), 0, limit);
+  CHECK_CLOSE(calx_item(calx_var(x)), 1, limit);
+  re = calx_real(calx_detach(y)), im = calx_imag(calx_detach(y));
+  CHECK_CLOSE(calx_item(calx_mean(re)), 0.5, limit);
+  CHECK_CLOSE(calx_item(calx_var(im)), 1.0 / 12, limit);
+  CHECK_CLOSE(calx_item(calx_mean(calx_mul(re, im))), 0.25, limit);
   assert_null(calx_scope_end(s));
 }
 
@@ -289,12 +316,19 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_randint),        SUPPORT_TEST(test_randperm),
-    SUPPORT_TEST(test_bernoulli),      SUPPORT_TEST(test_normal),
-    SUPPORT_TEST(test_multinomial),    SUPPORT_TEST(test_like),
-    SUPPORT_TEST(test_refused),        SUPPORT_TEST(test_dropout_channels),
-    SUPPORT_TEST(test_alpha_dropout),  SUPPORT_TEST(test_rrelu),
-    SUPPORT_TEST(test_gumbel_softmax), SUPPORT_TEST(test_named),
+    SUPPORT_TEST(test_randint),
+    SUPPORT_TEST(test_randperm),
+    SUPPORT_TEST(test_bernoulli),
+    SUPPORT_TEST(test_normal),
+    SUPPORT_TEST(test_complex),
+    SUPPORT_TEST(test_multinomial),
+    SUPPORT_TEST(test_like),
+    SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_dropout_channels),
+    SUPPORT_TEST(test_alpha_dropout),
+    SUPPORT_TEST(test_rrelu),
+    SUPPORT_TEST(test_gumbel_softmax),
+    SUPPORT_TEST(test_named),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

@@ -129,6 +129,10 @@ def moved(case, f, z):
             case(op, [x])
             case(op, [x], dim=[1], keepdim=True)
             case(op, [z(0, 3, kind=kind)], dim=[1])
+        for op in ("var", "std"):
+            case(op, [x])
+            case(op, [x], dim=[1], keepdim=True)
+            case(op, [z(2, 3, 2, kind=kind)], dim=[0, 2], correction=0)
         case("prod", [x])
         case("prod", [x], dim=1, keepdim=False)
         case("cumsum", [x], dim=1)

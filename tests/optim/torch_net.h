@@ -65,7 +65,7 @@ static calx_optimizer *make_optimizer(const net *m, size_t i)
 
 static double data[4][32];
 
-static calx_tensor *f64(int which, calx_dims dims)
+static inline calx_tensor *f64(int which, calx_dims dims)
 {
   return support_tensor(CALX_F64, dims, data[which]);
 }
