@@ -105,6 +105,21 @@ CALX_API calx_tensor *calx_rfft2_with(calx_tensor *x,
  *  @source torch.fft.irfft2 */
 CALX_API calx_tensor *calx_irfft2_with(calx_tensor *x,
                                        const calx_fftn_options *options);
+/** calx_hfft along the last of the dimensions, calx_fft along the others.
+ *  @shape x rank >= 1 @source torch.fft.hfftn */
+CALX_API calx_tensor *calx_hfftn_with(calx_tensor *x,
+                                      const calx_fftn_options *options);
+/** The inverse of calx_hfftn. @shape x rank >= 1 @source torch.fft.ihfftn */
+CALX_API calx_tensor *calx_ihfftn_with(calx_tensor *x,
+                                       const calx_fftn_options *options);
+/** calx_hfftn along two dimensions. @shape x rank >= 2
+ *  @source torch.fft.hfft2 */
+CALX_API calx_tensor *calx_hfft2_with(calx_tensor *x,
+                                      const calx_fftn_options *options);
+/** calx_ihfftn along two dimensions. @shape x rank >= 2
+ *  @source torch.fft.ihfft2 */
+CALX_API calx_tensor *calx_ihfft2_with(calx_tensor *x,
+                                       const calx_fftn_options *options);
 
 // ---- frequencies ------------------------------------------------------------
 
@@ -202,6 +217,14 @@ CALX_API calx_tensor *calx_istft_with(calx_tensor *x, int64_t n_fft,
 #define CALX_RFFT2_(x, ...) (calx_at_(CALX_HERE), calx_rfft2_with(CALX_T_(x), CALX_O_((&(calx_fftn_options){ __VA_ARGS__ }))))
 #define calx_irfft2(...) CALX_IRFFT2_(__VA_ARGS__, .size = sizeof(calx_fftn_options))
 #define CALX_IRFFT2_(x, ...) (calx_at_(CALX_HERE), calx_irfft2_with(CALX_T_(x), CALX_O_((&(calx_fftn_options){ __VA_ARGS__ }))))
+#define calx_hfftn(...) CALX_HFFTN_(__VA_ARGS__, .size = sizeof(calx_fftn_options))
+#define CALX_HFFTN_(x, ...) (calx_at_(CALX_HERE), calx_hfftn_with(CALX_T_(x), CALX_O_((&(calx_fftn_options){ __VA_ARGS__ }))))
+#define calx_ihfftn(...) CALX_IHFFTN_(__VA_ARGS__, .size = sizeof(calx_fftn_options))
+#define CALX_IHFFTN_(x, ...) (calx_at_(CALX_HERE), calx_ihfftn_with(CALX_T_(x), CALX_O_((&(calx_fftn_options){ __VA_ARGS__ }))))
+#define calx_hfft2(...) CALX_HFFT2_(__VA_ARGS__, .size = sizeof(calx_fftn_options))
+#define CALX_HFFT2_(x, ...) (calx_at_(CALX_HERE), calx_hfft2_with(CALX_T_(x), CALX_O_((&(calx_fftn_options){ __VA_ARGS__ }))))
+#define calx_ihfft2(...) CALX_IHFFT2_(__VA_ARGS__, .size = sizeof(calx_fftn_options))
+#define CALX_IHFFT2_(x, ...) (calx_at_(CALX_HERE), calx_ihfft2_with(CALX_T_(x), CALX_O_((&(calx_fftn_options){ __VA_ARGS__ }))))
 #define calx_fftshift(...) CALX_FFTSHIFT_(__VA_ARGS__, .size = sizeof(calx_fftshift_options))
 #define CALX_FFTSHIFT_(x, ...) (calx_at_(CALX_HERE), calx_fftshift_with(CALX_T_(x), CALX_O_((&(calx_fftshift_options){ __VA_ARGS__ }))))
 #define calx_ifftshift(...) CALX_IFFTSHIFT_(__VA_ARGS__, .size = sizeof(calx_fftshift_options))

@@ -163,6 +163,21 @@ CALX_API calx_tensor *calx_addbmm_with(calx_tensor *input, calx_tensor *x,
  *  @source torch.renorm */
 CALX_API calx_tensor *calx_renorm(calx_tensor *x, double p, int dim,
                                   double maxnorm);
+/**
+ * Products of matrices in groups, as of experts: where one operand is a matrix,
+ * its rows (of x) or columns (of y) are those of the groups, one after the
+ * other, and each group has its own matrix of the other operand; of two
+ * matrices, x's columns and y's rows are, and each group has a product. It
+ * computes the products of all groups' matrices with all rows, and keeps its
+ * own; PyTorch computes those alone.
+ * @param offs  where each group ends, i32 and ascending; what is behind the
+ *              last one is 0. NULL: both operands have three dimensions
+ * @shape x (n, k), y (g, k, m) -> (n, m); x (g, n, k), y (k, m) -> (n, m);
+ *        x (n, k), y (k, m) -> (g, n, m); x (g, n, k), y (g, k, m) -> (g, n, m)
+ * @source torch.nn.functional.grouped_mm
+ */
+CALX_API calx_tensor *calx_grouped_mm(calx_tensor *x, calx_tensor *y,
+                                      calx_tensor *offs);
 
 // ---- factorisations and systems of equations --------------------------------
 // Of batches of matrices of f32 or f64; the leading dimensions broadcast.
@@ -208,6 +223,75 @@ typedef struct CALX_OPTIONS calx_qr_options {
  *  @source torch.linalg.qr */
 CALX_API calx_tensor *calx_qr_with(calx_tensor *x, calx_tensor **out_r,
                                    const calx_qr_options *options);
+/** x = p l u by elimination with partial pivoting: p permutes rows, l has ones
+ *  on its diagonal and u is a triangle. PyTorch's .pivot = False is for GPUs
+ *  alone and is left out.
+ *  @param out_l, out_u  may be NULL @return p, without gradient
+ *  @shape (…, m, n) -> (…, m, m), (…, m, k), (…, k, n), k the smaller one
+ *  @source torch.linalg.lu */
+CALX_API calx_tensor *calx_lu(calx_tensor *x, calx_tensor **out_l,
+                              calx_tensor **out_u);
+/** The same packed, as LAPACK does: u, and below its diagonal l.
+ *  @param out_pivots  may be NULL; i32 (…, k): with which row, from 1, each row
+ *                     changed places
+ *  @shape (…, m, n) -> (…, m, n) @source torch.linalg.lu_factor */
+CALX_API calx_tensor *calx_lu_factor(calx_tensor *x, calx_tensor **out_pivots);
+/** The p, l and u of what calx_lu_factor gives; of other pivots than it gives
+ *  p is not defined.
+ *  @param out_l, out_u  may be NULL @return p
+ *  @shape lu (…, m, n), pivots (…, k) @source torch.lu_unpack */
+CALX_API calx_tensor *calx_lu_unpack(calx_tensor *lu, calx_tensor *pivots,
+                                     calx_tensor **out_l, calx_tensor **out_u);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_lu_solve_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool right;   /* x a = b */
+  CALX_NAMED bool adjoint; /* the transposed a */
+} calx_lu_solve_options;
+/** The solution of a x = b by the factors that calx_lu_factor gives. The
+ *  operands are in the order of torch.linalg; torch.lu_solve takes b first.
+ *  @shape lu (…, n, n), pivots (…, n), b (…, n, k)
+ *  @source torch.linalg.lu_solve */
+CALX_API calx_tensor *calx_lu_solve_with(calx_tensor *lu, calx_tensor *pivots,
+                                         calx_tensor *b,
+                                         const calx_lu_solve_options *options);
+/** calx_qr packed, as LAPACK does: r, and below its diagonal the vectors of the
+ *  reflections whose product is q; without gradient, as in PyTorch.
+ *  @param out_tau  may be NULL; (…, k), the reflections' factors
+ *  @shape (…, m, n) -> (…, m, n) @source torch.geqrf */
+CALX_API calx_tensor *calx_geqrf(calx_tensor *x, calx_tensor **out_tau);
+/** The first columns of the product of reflections that calx_geqrf gives.
+ *  @shape x (…, m, n), tau (…, k), k <= n <= m -> (…, m, n)
+ *  @source torch.linalg.householder_product */
+CALX_API calx_tensor *calx_householder_product(calx_tensor *x,
+                                               calx_tensor *tau);
+/** calx_householder_product. @shape x (…, m, n), tau (…, k)
+ *  @source torch.orgqr */
+CALX_API calx_tensor *calx_orgqr(calx_tensor *x, calx_tensor *tau);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_ormqr_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool right;     /* other q */
+  CALX_NAMED bool transpose; /* q^T */
+} calx_ormqr_options;
+/** The product q of the reflections, which is square, times another matrix.
+ *  @shape x (…, m, n), tau (…, k), other (…, m, l) @source torch.ormqr */
+CALX_API calx_tensor *calx_ormqr_with(calx_tensor *x, calx_tensor *tau,
+                                      calx_tensor *other,
+                                      const calx_ormqr_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_triangular_solve_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool lower;         /* the triangle of `a` that is read */
+  CALX_NAMED bool transpose;     /* the system is that of a^T */
+  CALX_NAMED bool unitriangular; /* a's diagonal counts as ones */
+} calx_triangular_solve_options;
+/** The solution of a x = b, of a triangle: calx_solve_triangular with PyTorch's
+ *  old order and defaults. PyTorch's second result is `a`.
+ *  @shape b (…, n, k), a (…, n, n) @source torch.triangular_solve */
+CALX_API calx_tensor *calx_triangular_solve_with(
+    calx_tensor *b, calx_tensor *a,
+    const calx_triangular_solve_options *options);
 /** The solution of a x = b, by QR. Of a singular matrix infinities and NaN: a
  *  step cannot fail by a value. @shape a (…, n, n), b (…, n, k) or (…, n)
  *  @source torch.linalg.solve */
@@ -265,8 +349,9 @@ CALX_API calx_tensor *calx_svdvals(calx_tensor *x);
 typedef struct CALX_OPTIONS calx_pinv_options {
   CALX_NAMED size_t size;
   /* singular values up to rtol times the greatest count as 0; 0: the type's
-   * epsilon times the greater size */
+   * epsilon times the greater size, but 0 beside an atol; CALX_ZERO = 0 */
   CALX_NAMED double rtol;
+  CALX_NAMED double atol; /* those up to it count as 0, too */
 } calx_pinv_options;
 /** The Moore-Penrose inverse; its gradient is that of matrices of the same
  * rank.

@@ -254,6 +254,25 @@ CALX_API calx_tensor *calx_ctc_loss_with(calx_tensor *log_probs,
                                          calx_tensor *input_lengths,
                                          calx_tensor *target_lengths,
                                          const calx_ctc_loss_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_linear_cross_entropy_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_tensor *linear_bias; /* NULL: none; shape (C, …) */
+  CALX_NAMED calx_tensor *weight;      /* NULL: 1; one per class; shape (C) */
+  CALX_NAMED calx_reduction reduction;
+  /* 0 = -100, CALX_ZERO_INT = 0; not with a target of probabilities */
+  CALX_NAMED int64_t ignore_index;
+  CALX_NAMED double label_smoothing; /* in [0, 1] */
+} calx_linear_cross_entropy_options;
+/** calx_cross_entropy(calx_linear(x, linear_weight, linear_bias), target). The
+ *  logits are computed whole: PyTorch's chunks have no counterpart.
+ *  @shape x (N, in), linear_weight (C, …, in), target i64 (N, …) or
+ *  probabilities (N, C, …); or (in), (C, in) and ()
+ *  @grad x, linear_weight, linear_bias, a target of probabilities
+ *  @source torch.nn.functional.linear_cross_entropy */
+CALX_API calx_tensor *calx_linear_cross_entropy_with(
+    calx_tensor *x, calx_tensor *linear_weight, calx_tensor *target,
+    const calx_linear_cross_entropy_options *options);
 #ifdef __cplusplus
 }
 #endif

@@ -288,6 +288,21 @@ SEVERAL(ifft2, CX_HLO_IFFT, 2)
 SEVERAL(rfft2, CX_HLO_RFFT, 2)
 SEVERAL(irfft2, CX_HLO_IRFFT, 2)
 
+// The inverse transform of the conjugate is the conjugate of the other one.
+#define HERMITIAN(name, kind, in, out, few)                                   \
+  calx_tensor *calx_##name##_with(calx_tensor *x, const calx_fftn_options *o) \
+  {                                                                           \
+    CX_OPS_COMPOSITE_COMPLEX(#name);                                          \
+    calx_tensor *bad;                                                         \
+    CX_OPS_TAKE_OPTIONS(fftn, o, bad);                                        \
+    fftn_taken.norm = swapped(o->norm);                                       \
+    return out(several(#name, kind, in(x), few, o));                          \
+  }
+HERMITIAN(hfftn, CX_HLO_IRFFT, calx_conj, , 0)
+HERMITIAN(ihfftn, CX_HLO_RFFT, , calx_conj, 0)
+HERMITIAN(hfft2, CX_HLO_IRFFT, calx_conj, , 2)
+HERMITIAN(ihfft2, CX_HLO_RFFT, , calx_conj, 2)
+
 // ---- frequencies ------------------------------------------------------------
 
 // k / (n d) of k from `low` to `high`.

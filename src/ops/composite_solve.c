@@ -12,9 +12,7 @@ static calx_tensor *eye_like(calx_tensor *x)
   return calx_expand(cx_ops_eye(x, n, n), cx_ops_dims_of(s));
 }
 
-// Expands the leading dimensions of both to those to which they broadcast.
-// False: *out is what the function returns.
-static bool same_batch(const char *op, calx_tensor *in[2], calx_tensor **out)
+bool cx_ops_same_batch(const char *op, calx_tensor *in[2], calx_tensor **out)
 {
   cx_graph_shape s[2] = { *cx_lazy_tensor_shape(in[0]),
                           *cx_lazy_tensor_shape(in[1]) };
@@ -69,7 +67,7 @@ calx_tensor *calx_solve_triangular_with(calx_tensor *a, calx_tensor *b,
   CX_OPS_TAKE_OPTIONS(solve_triangular, o, bad);
   // x a = b is a^T x^T = b^T.
   if (o->right) in[1] = cx_ops_transposed(b);
-  if (!same_batch("solve_triangular", in, &bad)) return bad;
+  if (!cx_ops_same_batch("solve_triangular", in, &bad)) return bad;
   const cx_ops_triangle how = { .lower = !o->upper,
                                 .unit = o->unitriangular,
                                 .transpose = o->right };
@@ -87,7 +85,7 @@ calx_tensor *calx_cholesky_solve_with(calx_tensor *b, calx_tensor *l,
     return bad;
   }
   CX_OPS_TAKE_OPTIONS(cholesky, o, bad);
-  if (!same_batch("cholesky_solve", in, &bad)) return bad;
+  if (!cx_ops_same_batch("cholesky_solve", in, &bad)) return bad;
   const cx_ops_triangle first = { .lower = !o->upper, .transpose = o->upper };
   const cx_ops_triangle then = { .lower = !o->upper, .transpose = !o->upper };
   return cx_ops_solve_with(in[0], cx_ops_solve_with(in[0], in[1], &first),
@@ -141,7 +139,7 @@ calx_tensor *calx_solve(calx_tensor *a, calx_tensor *b)
   }
   const bool vector = is_vector(a, b);
   if (vector) in[1] = calx_unsqueeze(b, -1);
-  if (!same_batch("solve", in, &bad)) return bad;
+  if (!cx_ops_same_batch("solve", in, &bad)) return bad;
   cx_ops_qr_parts f;
   cx_ops_qr_of(in[0], false, &f);
   calx_tensor *x = cx_ops_solve_with(
@@ -155,7 +153,7 @@ calx_tensor *calx_lstsq(calx_tensor *a, calx_tensor *b)
   calx_tensor *in[2] = { a, b }, *bad;
   if (!cx_ops_is_matrix("lstsq", a, false, &bad) ||
       !cx_ops_is_matrix("lstsq", b, false, &bad) ||
-      !same_batch("lstsq", in, &bad)) {
+      !cx_ops_same_batch("lstsq", in, &bad)) {
     return bad;
   }
   cx_ops_qr_parts f;

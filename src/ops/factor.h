@@ -52,6 +52,20 @@ typedef struct cx_ops_qr_parts {
 // where it is to be complete.
 void cx_ops_qr_of(calx_tensor *x, bool complete, cx_ops_qr_parts *out);
 
+// The triangle t of reflections v (…, m, b) and tau (…, b) as of
+// cx_ops_householder_panel: their product H_1 … H_b is I - v t v^T.
+calx_tensor *cx_ops_wy_triangle(calx_tensor *v, calx_tensor *tau);
+
+// The factors of matrices (…, m, n) by elimination, packed: above the diagonal
+// and on it U, below L, whose diagonal is ones. Pivots (…, k) are LAPACK's; row
+// i of the product of the factors is row order[i] of x.
+calx_tensor *cx_ops_lu_of(calx_tensor *x, calx_tensor **out_pivots,
+                          calx_tensor **out_order);
+// The order (…, rows), i64, of such pivots, (N, k).
+calx_tensor *cx_ops_pivot_order(calx_tensor *pivots, int64_t rows);
+// The rows of x (…, m, n) in an order (…, m) of i64.
+calx_tensor *cx_ops_in_order(calx_tensor *x, calx_tensor *order);
+
 // Rotations v, (N, n, n), that make the columns of x, (N, m, n), orthogonal:
 // *out_x is x v; or that make a symmetric x diagonal: *out_x is v^T x v.
 // Without gradient.
@@ -70,5 +84,9 @@ calx_tensor *cx_ops_eye(calx_tensor *x, int64_t n, int64_t m);
 // False: *out is what the function returns.
 bool cx_ops_is_matrix(const char *op, calx_tensor *x, bool square,
                       calx_tensor **out);
+
+// Expands the leading dimensions of both to those to which they broadcast, and
+// asks for as many rows. False: *out is what the function returns.
+bool cx_ops_same_batch(const char *op, calx_tensor *in[2], calx_tensor **out);
 
 #endif

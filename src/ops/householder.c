@@ -168,8 +168,8 @@ static void emit_householder(cx_graph_emit *e)
     [VECTORS] = cx_hlo_splat(e->b, cx_ops_out_type(e, 0), 0),
     [TAU] = cx_hlo_splat(e->b, cx_ops_out_type(e, 1), 0),
   };
-  cx_hlo_value *out[VARS];
-  cx_hlo_while(e->b, VARS, vars, goes_on, step, &l, out);
+  cx_hlo_value *out[VARS] = { NULL, vars[MATRIX], vars[VECTORS], vars[TAU] };
+  if (l.width != 0) cx_hlo_while(e->b, VARS, vars, goes_on, step, &l, out);
   e->out[0] = out[VECTORS];
   e->out[1] = out[TAU];
   e->out[2] = out[MATRIX];

@@ -73,17 +73,17 @@ typedef struct block {
 // The triangle t of W. Puglisi, Modification of the Householder method based on
 // the compact WY representation (1992): its inverse has 1 / tau on the
 // diagonal and v^T v above. Written so that a tau of 0 is no division.
-static calx_tensor *triangle_of(calx_tensor *v, calx_tensor *tau)
+calx_tensor *cx_ops_wy_triangle(calx_tensor *v, calx_tensor *tau)
 {
-  const cx_graph_shape *s = cx_lazy_tensor_shape(v);
+  const int64_t k = calx_tensor_dim(v, -1);
   const cx_ops_triangle unit = { .unit = true };
-  calx_tensor *eye = cx_ops_eye(v, s->dims[2], s->dims[2]);
+  calx_tensor *eye = cx_ops_eye(v, k, k);
   calx_tensor *above = calx_triu(calx_matmul(cx_ops_transposed(v), v), 1);
-  above = cx_ops_plus(calx_mul(above, calx_unsqueeze(tau, 1)), eye);
+  above = cx_ops_plus(calx_mul(above, calx_unsqueeze(tau, -2)), eye);
   calx_tensor *t = cx_ops_solve_with(
       above, calx_expand(eye, cx_ops_dims_of(cx_lazy_tensor_shape(above))),
       &unit);
-  return calx_mul(calx_unsqueeze(tau, 2), t);
+  return calx_mul(calx_unsqueeze(tau, -1), t);
 }
 
 // (I - v t v^T) x, or with t transposed.
@@ -138,7 +138,7 @@ static void factor(calx_tensor *x, bool complete, cx_ops_qr_parts *out)
     calx_tensor *tau, *panel;
     cx_ops_householder_panel(calx_narrow(rest, 2, 0, width), &b->v, &tau,
                              &panel);
-    b->t = triangle_of(b->v, tau);
+    b->t = cx_ops_wy_triangle(b->v, tau);
     calx_tensor *flips = calx_where(calx_ne(tau, cx_ops_number(0)),
                                     cx_ops_number(-1), cx_ops_number(1));
     flips = calx_prod_with(

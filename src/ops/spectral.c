@@ -238,18 +238,24 @@ calx_tensor *calx_svdvals(calx_tensor *x)
 
 // ---- what follows from them -------------------------------------------------
 
-// The least singular value that counts, for each matrix.
-static calx_tensor *least(calx_tensor *s, const cx_graph_shape *x, double rtol)
+// The greatest singular value that does not count, for each matrix.
+static calx_tensor *greatest_none(calx_tensor *s, const cx_graph_shape *x,
+                                  const calx_pinv_options *given)
 {
+  double rtol = given->rtol;
   const int64_t m = x->dims[x->rank - 2], n = x->dims[x->rank - 1];
   const bool narrow = x->dtype == CALX_F32;
   const double epsilon = narrow ? (double)FLT_EPSILON : DBL_EPSILON;
-  if (cx_is_default(rtol)) rtol = epsilon * (double)(m > n ? m : n);
+  if (cx_is_default(rtol)) {
+    rtol = given->atol > 0 ? 0 : epsilon * (double)(m > n ? m : n);
+  }
   const int64_t last = -1;
   const calx_reduce_options o = { .size = sizeof o,
                                   .dims = calx_dims_of(&last, 1),
                                   .keepdim = true };
-  return calx_mul(calx_amax_with(s, &o), cx_ops_number(rtol));
+  calx_tensor *most = calx_mul(calx_amax_with(s, &o), cx_ops_number(rtol));
+  if (given->atol == 0) return most;
+  return calx_maximum(most, cx_ops_number(given->atol));
 }
 
 // G. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear
@@ -281,7 +287,7 @@ calx_tensor *calx_pinv_with(calx_tensor *x, const calx_pinv_options *o)
   if (calx_tensor_numel(x) == 0) return cx_ops_transposed(x);
   cx_lazy_no_grad_begin();
   calx_tensor *u = calx_svd_with(cx_lazy_tensor_detached(x), &s, &vh, NULL);
-  calx_tensor *counts = calx_gt(s, least(s, &shape, o->rtol));
+  calx_tensor *counts = calx_gt(s, greatest_none(s, &shape, o));
   calx_tensor *safe = calx_where(counts, s, cx_ops_number(1));
   s = calx_where(counts, calx_reciprocal(safe), cx_ops_number(0));
   calx_tensor *in[2] = { x, calx_matmul(scaled(cx_ops_transposed(vh), s),
@@ -302,5 +308,5 @@ calx_tensor *calx_matrix_rank_with(calx_tensor *x, const calx_pinv_options *o)
   const int64_t last = -1;
   const calx_reduce_options r = { .size = sizeof r,
                                   .dims = calx_dims_of(&last, 1) };
-  return calx_sum_with(calx_gt(s, least(s, &shape, o->rtol)), &r);
+  return calx_sum_with(calx_gt(s, greatest_none(s, &shape, o)), &r);
 }

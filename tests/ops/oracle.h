@@ -38,6 +38,8 @@ bool oracle_call_model(call *c);
 bool oracle_call_rest(call *c);
 // The same of complex numbers and Fourier transforms.
 bool oracle_call_complex(call *c);
+// The same of losses of linear layers, products in groups, factorisations.
+bool oracle_call_extra(call *c);
 // Runs a case of the file and counts it; false, with the reason printed: it
 // differs by more than is allowed. A case with "raises" must be refused.
 bool oracle_case(json_t *k, const safetensors *f, const miss *misses, tally *t);

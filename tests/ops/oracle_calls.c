@@ -714,5 +714,5 @@ bool oracle_call(call *c)
   c->n_out = 1;
   return unary(c) || binary(c) || reduction_op(c) || shape_op(c) ||
          model_op(c) || row(c) || oracle_call_model(c) || oracle_call_rest(c) ||
-         oracle_call_complex(c);
+         oracle_call_complex(c) || oracle_call_extra(c);
 }

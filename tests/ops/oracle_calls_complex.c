@@ -87,6 +87,7 @@ static calx_fftshift_options shift(const call *c)
   M(fft, fft) M(fft, ifft) M(fft, rfft) M(fft, irfft) M(fft, hfft) \
   M(fft, ihfft) M(fftn, fftn) M(fftn, ifftn) M(fftn, rfftn) M(fftn, irfftn) \
   M(fftn, fft2) M(fftn, ifft2) M(fftn, rfft2) M(fftn, irfft2) \
+  M(fftn, hfftn) M(fftn, ihfftn) M(fftn, hfft2) M(fftn, ihfft2) \
   M(fftfreq, fftfreq) M(fftfreq, rfftfreq) M(fftshift, fftshift) \
   M(fftshift, ifftshift)
 // clang-format on

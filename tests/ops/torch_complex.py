@@ -5,8 +5,8 @@ import itertools
 import torch
 
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
-TWO = ["fft2", "ifft2", "rfft2", "irfft2"]
-MANY = ["fftn", "ifftn", "rfftn", "irfftn"]
+TWO = ["fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2"]
+MANY = ["fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"]
 
 
 def freq(op):
@@ -224,7 +224,7 @@ def one_dimension(case, f, z):
 
 def dimensions(case, f, z):
     def take(op, *shape, kind="f32", shift=0):
-        if op.startswith("rfft"):
+        if op.startswith(("rfft", "ihfft")):
             return f(*shape, kind=kind, shift=shift)
         return z(*shape, kind="c64" if kind == "f32" else "c128", shift=shift)
 

@@ -15,6 +15,7 @@ import sys
 import torch
 import torch.nn.functional as F
 import torch_complex
+import torch_extra
 import torch_linalg
 import torch_model
 import torch_rest
@@ -162,6 +163,7 @@ SPECIAL.update(torch_linalg.SPECIAL)
 SPECIAL.update(torch_complex.SPECIAL)
 SPECIAL.update(torch_model.SPECIAL)
 SPECIAL.update(torch_rest.SPECIAL)
+SPECIAL.update(torch_extra.SPECIAL)
 TAKES_FUNCTIONAL = {"softmax", "log_softmax", "gelu", "elu", "leaky_relu",
                     "hardtanh", "softplus", "mish", "silu", "relu6", "normalize",
                     "hardswish", "hardsigmoid", "logsigmoid", "kl_div",
@@ -933,6 +935,7 @@ def main():
         torch_complex.parts(case, values)
     torch_model.parts(case, values, only)
     torch_rest.parts(case, values, only)
+    torch_extra.parts(case, values, only)
     folder = os.path.join(sys.argv[1], "oracle")
     os.makedirs(folder, exist_ok=True)
     save_file(tensors, os.path.join(folder, "ops.safetensors"))
