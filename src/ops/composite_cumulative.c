@@ -24,7 +24,7 @@ static calx_tensor *scan(const char *op, calx_tensor *x, int dim,
   if (!cx_dtype_is_inexact(s->dtype)) x = calx_to_dtype(x, CALX_I64);
   if (s->rank == 0) return x;
   int64_t n = s->dims[d];
-  for (int64_t by = 1; by < n; by *= 2) {
+  for (int64_t by = 1; by < n; by = by < n - by ? 2 * by : n) {
     x = combine(x, cx_ops_pad_dim(x, d, by, -by, neutral));
   }
   return x;
@@ -73,7 +73,7 @@ static calx_tensor *extreme(const char *op, calx_tensor *x, int dim,
     calx_tensor *count = calx_arange_with(0, (double)n, 1, &o);
     at = cx_ops_plus(at, cx_ops_reshape_to(count, &along));
   }
-  for (int64_t by = 1; by < n; by *= 2) {
+  for (int64_t by = 1; by < n; by = by < n - by ? 2 * by : n) {
     calx_tensor *before = cx_ops_pad_dim(x, d, by, -by, 0);
     calx_tensor *from = cx_ops_pad_dim(at, d, by, -by, -1);
     // Of NaN the last one, and nothing where there is no element before.

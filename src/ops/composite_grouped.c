@@ -6,13 +6,13 @@
 
 // ---- grouped_mm -------------------------------------------------------------
 
-typedef struct grouped {
+typedef struct group_operands {
   calx_tensor *x, *y, *offs;
   const cx_graph_shape *xs, *ys;
   int64_t groups;  // as many as offs has
-} grouped;
+} group_operands;
 
-static bool bad_operands(const grouped *g, calx_tensor **out)
+static bool bad_operands(const group_operands *g, calx_tensor **out)
 {
   const cx_graph_shape *x = g->xs, *y = g->ys;
   const bool flat = x->rank == 2 || y->rank == 2;
@@ -36,7 +36,7 @@ static bool bad_operands(const grouped *g, calx_tensor **out)
   return true;
 }
 
-static bool bad_offs(grouped *g, calx_tensor **out)
+static bool bad_offs(group_operands *g, calx_tensor **out)
 {
   if (cx_ops_unfit("grouped_mm", &g->offs, 1, out)) return true;
   const cx_graph_shape *s = cx_lazy_tensor_shape(g->offs);
@@ -57,7 +57,7 @@ static bool bad_offs(grouped *g, calx_tensor **out)
 }
 
 // (groups, n) bool: whether an index along a size n is of the group.
-static calx_tensor *members(const grouped *g, int64_t n)
+static calx_tensor *members(const group_operands *g, int64_t n)
 {
   calx_create_options whole = { .size = sizeof whole,
                                 .dtype = CALX_I32,
@@ -72,7 +72,7 @@ static calx_tensor *members(const grouped *g, int64_t n)
 
 // What is not of the group is 0, so that numbers of other groups, which may be
 // infinite, do not meet those of this one.
-static calx_tensor *grouped_product(const grouped *g)
+static calx_tensor *grouped_product(const group_operands *g)
 {
   calx_tensor *x = g->x, *y = g->y, *none = cx_ops_number(0);
   if (g->xs->rank == 3 && g->ys->rank == 3) return calx_matmul(x, y);
@@ -96,7 +96,7 @@ calx_tensor *calx_grouped_mm(calx_tensor *x, calx_tensor *y, calx_tensor *offs)
   CX_OPS_AUTOCAST(CX_OPS_LOWER, &x, &y);
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("grouped_mm", in, 2, &bad)) return bad;
-  grouped g = {
+  group_operands g = {
     x, y, offs, cx_lazy_tensor_shape(x), cx_lazy_tensor_shape(y), 0
   };
   if (bad_operands(&g, &bad)) return bad;

@@ -110,11 +110,11 @@ calx_tensor *calx_lu_unpack(calx_tensor *lu, calx_tensor *pivots,
   return p;
 }
 
-typedef struct system {
+typedef struct lu_system {
   calx_tensor *lu, *order, *b;
-} system;
+} lu_system;
 
-static calx_tensor *solved(const system *s, bool transposed)
+static calx_tensor *solved(const lu_system *s, bool transposed)
 {
   cx_ops_triangle l = { .lower = true, .unit = true };
   cx_ops_triangle u = { .lower = false };
@@ -144,9 +144,9 @@ calx_tensor *calx_lu_solve_with(calx_tensor *lu, calx_tensor *pivots,
   if (!cx_ops_same_batch("lu_solve", in, &bad)) return bad;
   cx_graph_shape rows = *cx_lazy_tensor_shape(in[0]);
   rows.rank--;
-  const system s = { .lu = in[0],
-                     .order = calx_expand(order, cx_ops_dims_of(&rows)),
-                     .b = in[1] };
+  const lu_system s = { .lu = in[0],
+                        .order = calx_expand(order, cx_ops_dims_of(&rows)),
+                        .b = in[1] };
   calx_tensor *x = solved(&s, o->adjoint != o->right);
   return o->right ? cx_ops_transposed(x) : x;
 }

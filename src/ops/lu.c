@@ -2,34 +2,34 @@
 // panel, and over the pivots, from which the order of the rows follows.
 #include "ops/factor.h"
 
-typedef struct loop {
+typedef struct lu_loop {
   cx_hlo_builder *b;
   cx_hlo_elem elem;
   int64_t n, m, width;
-} loop;
+} lu_loop;
 
-static cx_hlo_value *two(const loop *l, cx_hlo_op_kind kind, cx_hlo_value *x,
+static cx_hlo_value *two(const lu_loop *l, cx_hlo_op_kind kind, cx_hlo_value *x,
                          cx_hlo_value *y)
 {
   return cx_hlo_binary(l->b, kind, x, y);
 }
 
 // (N) along the last dimension of (N, m).
-static cx_hlo_value *along(const loop *l, cx_hlo_value *x)
+static cx_hlo_value *along(const lu_loop *l, cx_hlo_value *x)
 {
   const int64_t dims[2] = { l->n, l->m }, at[1] = { 0 };
   return cx_hlo_broadcast_in_dim(l->b, x, dims, 2, at);
 }
 
 // (N, m), or (N, b) with dim 2, as (N, m, b).
-static cx_hlo_value *wide(const loop *l, cx_hlo_value *x, int64_t dim)
+static cx_hlo_value *wide(const lu_loop *l, cx_hlo_value *x, int64_t dim)
 {
   const int64_t dims[3] = { l->n, l->m, l->width }, at[2] = { 0, dim };
   return cx_hlo_broadcast_in_dim(l->b, x, dims, 3, at);
 }
 
 // A combination of each row of (N, m), or of each column of (N, m, b).
-static cx_hlo_value *combined(const loop *l, cx_hlo_op_kind kind,
+static cx_hlo_value *combined(const lu_loop *l, cx_hlo_op_kind kind,
                               cx_hlo_elem elem, cx_hlo_value *x, double first)
 {
   const int64_t dim = 1;
@@ -39,13 +39,13 @@ static cx_hlo_value *combined(const loop *l, cx_hlo_op_kind kind,
 }
 
 // The row numbers (N, m), and a number of the loop in their shape.
-static cx_hlo_value *row_numbers(const loop *l)
+static cx_hlo_value *row_numbers(const lu_loop *l)
 {
   const int64_t dims[2] = { l->n, l->m };
   return cx_hlo_iota(l->b, (cx_hlo_type){ CX_HLO_I32, 2, dims }, 1);
 }
 
-static cx_hlo_value *for_all(const loop *l, cx_hlo_value *k)
+static cx_hlo_value *for_all(const lu_loop *l, cx_hlo_value *k)
 {
   const int64_t dims[2] = { l->n, l->m };
   return cx_hlo_broadcast_in_dim(l->b, k, dims, 2, NULL);
@@ -54,7 +54,7 @@ static cx_hlo_value *for_all(const loop *l, cx_hlo_value *k)
 static void goes_on(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                     cx_hlo_value **out)
 {
-  const loop *l = user;
+  const lu_loop *l = user;
   out[0] = cx_hlo_compare(b, CX_HLO_LT, args[0], cx_ops_index(b, l->width));
 }
 
@@ -74,7 +74,7 @@ static calx_status *infer_lu_panel(cx_graph_node *node)
 }
 
 // The first row from k on whose element is the greatest; k of NaN. (N) i32
-static cx_hlo_value *pivot_of(const loop *l, cx_hlo_value *column,
+static cx_hlo_value *pivot_of(const lu_loop *l, cx_hlo_value *column,
                               cx_hlo_value *rows, cx_hlo_value *k)
 {
   cx_hlo_builder *b = l->b;
@@ -98,9 +98,9 @@ static cx_hlo_value *pivot_of(const loop *l, cx_hlo_value *column,
 
 // The rows k and `pivot` (N) of (N, m, b) change places; *top is the new row k,
 // (N, b).
-static cx_hlo_value *swapped(const loop *l, cx_hlo_value *x, cx_hlo_value *rows,
-                             cx_hlo_value *k, cx_hlo_value *pivot,
-                             cx_hlo_value **top)
+static cx_hlo_value *swapped(const lu_loop *l, cx_hlo_value *x,
+                             cx_hlo_value *rows, cx_hlo_value *k,
+                             cx_hlo_value *pivot, cx_hlo_value **top)
 {
   cx_hlo_builder *b = l->b;
   cx_hlo_value *zero = cx_ops_splat_as(b, l->elem, x, 0);
@@ -118,7 +118,7 @@ static cx_hlo_value *swapped(const loop *l, cx_hlo_value *x, cx_hlo_value *rows,
 
 // x, whose row k is `top`, less the multiples of it that clear column k, which
 // holds them from then on.
-static cx_hlo_value *eliminated(const loop *l, cx_hlo_value *x,
+static cx_hlo_value *eliminated(const lu_loop *l, cx_hlo_value *x,
                                 cx_hlo_value *top, cx_hlo_value *rows,
                                 cx_hlo_value *k)
 {
@@ -154,7 +154,7 @@ static cx_hlo_value *eliminated(const loop *l, cx_hlo_value *x,
 static void step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                  cx_hlo_value **out)
 {
-  const loop *l = user;
+  const lu_loop *l = user;
   const int64_t one[3] = { l->n, l->m, 1 }, row[2] = { l->n, 1 };
   cx_hlo_value *k = args[COLUMN], *rows = row_numbers(l), *top;
   cx_hlo_value *starts[3] = { cx_ops_index(b, 0), cx_ops_index(b, 0), k };
@@ -163,23 +163,23 @@ static void step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
   cx_hlo_value *pivot = pivot_of(l, column, rows, k);
   cx_hlo_value *x = swapped(l, args[MATRIX], rows, k, pivot, &top);
   // Pivots count from 1, as LAPACK's.
-  cx_hlo_value *told =
+  cx_hlo_value *number =
       two(l, CX_HLO_OP_ADD, pivot, cx_ops_splat_as(b, CX_HLO_I32, pivot, 1));
   starts[1] = k;
   out[COLUMN] = two(l, CX_HLO_OP_ADD, k, cx_ops_index(b, 1));
   out[MATRIX] = eliminated(l, x, top, rows, k);
   out[PIVOTS] = cx_hlo_dynamic_update_slice(
-      b, args[PIVOTS], cx_hlo_reshape(b, told, row, 2), starts);
+      b, args[PIVOTS], cx_hlo_reshape(b, number, row, 2), starts);
 }
 
 static void emit_lu_panel(cx_graph_emit *e)
 {
   const cx_graph_shape *s = cx_in(e->node, 0);
-  loop l = { .b = e->b,
-             .elem = cx_ops_out_type(e, 0).elem,
-             .n = s->dims[0],
-             .m = s->dims[1],
-             .width = s->dims[2] };
+  lu_loop l = { .b = e->b,
+                .elem = cx_ops_out_type(e, 0).elem,
+                .n = s->dims[0],
+                .m = s->dims[1],
+                .width = s->dims[2] };
   cx_hlo_value *vars[VARS] = {
     [COLUMN] = cx_ops_index(e->b, 0),
     [MATRIX] = e->in[0],
@@ -206,7 +206,7 @@ static calx_status *infer_lu_order(cx_graph_node *node)
 static void swap_step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                       cx_hlo_value **out)
 {
-  const loop *l = user;
+  const lu_loop *l = user;
   const int64_t one[2] = { l->n, 1 };
   cx_hlo_value *k = args[0], *order = args[1], *rows = row_numbers(l);
   cx_hlo_value *starts[2] = { cx_ops_index(b, 0), k };
@@ -230,10 +230,10 @@ static void swap_step(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
 static void emit_lu_order(cx_graph_emit *e)
 {
   const cx_graph_shape *s = cx_in(e->node, 0);
-  loop l = { .b = e->b,
-             .n = s->dims[0],
-             .m = *(const int64_t *)e->attrs,
-             .width = s->dims[1] };
+  lu_loop l = { .b = e->b,
+                .n = s->dims[0],
+                .m = *(const int64_t *)e->attrs,
+                .width = s->dims[1] };
   cx_hlo_value *out[3],
       *vars[3] = { cx_ops_index(e->b, 0), row_numbers(&l), e->in[0] };
   e->out[0] = vars[1];
