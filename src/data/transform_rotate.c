@@ -30,7 +30,9 @@ static double value_at(const cx_image *image, size_t plane, double x, double y,
             pixel(image, plane, left, top + 1, (1 - u) * v, &inside) +
             pixel(image, plane, left + 1, top + 1, u * v, &inside);
   }
-  return value + (1 - inside) * fill;
+  // As in torchvision, which interpolates a mask, too: at the edges `value` has
+  // the weight `inside` already, and gets it again.
+  return inside * value + (1 - inside) * fill;
 }
 
 calx_status *cx_data_rotate(cx_image *image, double degrees,

@@ -1,0 +1,9 @@
+"""Makes torchvision importable beside a PyTorch that its wheel was not built for: the
+operators of its library, which the tests do not use, get their declarations only.
+"""
+
+import torch
+
+LIBRARY = torch.library.Library("torchvision", "DEF")
+for op in ("nms", "qnms"):
+    LIBRARY.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
