@@ -274,16 +274,29 @@ CALX_API calx_tensor *calx_adaptive_max_pool_with_indices(
 typedef enum calx_interpolation {
   CALX_INTERPOLATE_NEAREST = 0,
   CALX_INTERPOLATE_LINEAR, /* along each dimension: bilinear, trilinear */
-  CALX_INTERPOLATE_BICUBIC
+  CALX_INTERPOLATE_BICUBIC,
+  CALX_INTERPOLATE_AREA,         /* calx_adaptive_avg_pool */
+  CALX_INTERPOLATE_NEAREST_EXACT /* of the result's middle */
 } calx_interpolation;
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_interpolate_options {
   CALX_NAMED size_t size;
   CALX_NAMED calx_interpolation mode;
   CALX_NAMED bool align_corners; /* the corners' values stay at the corners */
+  /* with CALX_NO_SIZES: for each spatial dimension, or one for all. Sizes are
+   * floor(size scale_factor) */
+  CALX_ARRAY_(double, scale_factor, 3);
+  /* positions by the ratio of the sizes, not by the factor: they differ where
+   * size scale_factor is no integer */
+  CALX_NAMED bool recompute_scale_factor;
 } calx_interpolate_options;
-/** The images in other sizes, one for each spatial dimension.
- *  @shape x (N, C, …) or (C, …) @source torch.nn.functional.interpolate */
+/** For calx_interpolate with .scale_factor. */
+#define CALX_NO_SIZES CALX_SCALAR
+/** The images in other sizes, one for each spatial dimension:
+ *  calx_interpolate(x, CALX_SHAPE(64, 64), .mode = CALX_INTERPOLATE_LINEAR),
+ *  calx_interpolate(x, CALX_NO_SIZES, .scale_factor = 2).
+ *  @shape x (N, C, …) or (C, …); with factors (N, C, …)
+ *  @source torch.nn.functional.interpolate */
 CALX_API calx_tensor *calx_interpolate_with(
     calx_tensor *x, calx_dims sizes, const calx_interpolate_options *options);
 

@@ -236,6 +236,7 @@ typedef struct CALX_OPTIONS calx_nn_upsample_options {
   CALX_ARRAY_(double, scale_factor, 3);
   CALX_NAMED calx_interpolation mode;
   CALX_NAMED bool align_corners;
+  CALX_NAMED bool recompute_scale_factor; /* as calx_interpolate's */
 } calx_nn_upsample_options;
 /** calx_interpolate to sizes, or to floor(size scale_factor).
  *  @shape x (N, C, …)  @source torch.nn.Upsample */

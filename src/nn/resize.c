@@ -1,5 +1,8 @@
 // nn/resize: torch.nn.Upsample, Unfold, Fold, PixelShuffle, PixelUnshuffle,
 // ChannelShuffle.
+#include <math.h>
+#include <string.h>
+
 #include "nn/layer.h"
 #include "ops/ops.h"
 
@@ -10,30 +13,15 @@ typedef struct upsample {
   calx_nn_upsample_options o;
 } upsample;
 
-// The sizes of the result, or none where the options do not fit x.
-static calx_dims sizes_of(const upsample *u, const calx_tensor *x, size_t n)
-{
-  calx_dims sizes = { .count = n };
-  for (size_t i = 0; i < n; i++) {
-    double factor = u->o.scale_factor[i < 3 ? i : 2];
-    if (factor == 0) factor = u->o.scale_factor[0];
-    if (u->o.output_size.count != 0) {
-      sizes.values[i] =
-          u->o.output_size.values[u->o.output_size.count == 1 ? 0 : i];
-    } else {
-      double size = (double)calx_tensor_dim(x, (int)(i + 2)) * factor;
-      sizes.values[i] = size < 1e15 ? (int64_t)floor(size) : INT64_MAX;
-    }
-  }
-  return sizes;
-}
-
 static calx_tensor *upsample_forward(void *self, calx_tensor *x)
 {
   const upsample *u = self;
   calx_interpolate_options o = { .size = sizeof o,
                                  .mode = u->o.mode,
-                                 .align_corners = u->o.align_corners };
+                                 .align_corners = u->o.align_corners,
+                                 .recompute_scale_factor =
+                                     u->o.recompute_scale_factor };
+  memcpy(o.scale_factor, u->o.scale_factor, sizeof o.scale_factor);
   if (!cx_nn_has_shape(x)) return cx_nn_unusable(u->m, x);
   size_t rank = calx_tensor_rank(x), given = u->o.output_size.count;
   if (rank < 3 || rank > 5 || (given > 1 && given != rank - 2)) {
@@ -42,12 +30,18 @@ static calx_tensor *upsample_forward(void *self, calx_tensor *x)
                                : given == 2 ? "(N, C, H, W)"
                                             : "(N, C, …)");
   }
-  return calx_interpolate_with(x, sizes_of(u, x, rank - 2), &o);
+  calx_dims sizes = u->o.output_size;
+  if (given == 1) sizes.count = rank - 2;
+  for (size_t i = 1; i < sizes.count && given == 1; i++) {
+    sizes.values[i] = sizes.values[0];
+  }
+  return calx_interpolate_with(x, sizes, &o);
 }
 
 static void upsample_repr(const void *state, cx_text *out)
 {
-  static const char *const modes[] = { "nearest", "linear", "bicubic" };
+  static const char *const modes[] = { "nearest", "linear", "bicubic", "area",
+                                       "nearest-exact" };
   const upsample *u = state;
   const double *f = u->o.scale_factor;
   if (u->o.output_size.count != 0) {
@@ -90,7 +84,7 @@ static calx_status *check_upsample(const calx_nn_upsample_options *o)
     return cx_invalid("upsample: a factor of %g, a positive number is wanted",
                       o->scale_factor[i]);
   }
-  if ((unsigned)o->mode <= CALX_INTERPOLATE_BICUBIC) return NULL;
+  if ((unsigned)o->mode <= CALX_INTERPOLATE_NEAREST_EXACT) return NULL;
   return cx_invalid("upsample: mode %d is no calx_interpolation", (int)o->mode);
 }
 

@@ -222,7 +222,8 @@ static bool read_equation(const char *equation, labelled *operands, size_t n,
 }
 
 typedef struct extents {
-  int64_t of[128];  // by label; 1: not seen, or 1 everywhere
+  int64_t of[128];    // by label; 1: not seen, or 1 everywhere
+  int64_t differ[2];  // two sizes of one label
 } extents;
 
 // Whether each label has one size everywhere, or else 1; in one operand it has
@@ -240,6 +241,8 @@ static bool sizes_agree(const labelled *operands, size_t n, extents *out,
           calx_tensor_dim(operands[i].x, index_of(labels, labels[k]));
       *out_label = labels[k];
       if (size != first || (size != 1 && *known != 1 && *known != size)) {
+        out->differ[0] = size != first ? first : *known;
+        out->differ[1] = size;
         return false;
       }
       if (size != 1) *known = size;
@@ -288,8 +291,10 @@ calx_tensor *calx_einsum(const char *equation, calx_tensor *const *operands,
         equation, count, cx_graph_shape_str(cx_lazy_tensor_shape(operands[0])));
   }
   if (!sizes_agree(in, count, &sizes, label)) {
-    return cx_ops_invalid("einsum: '%.80s': '%.3s' has several sizes", equation,
-                          is_letter(label[0]) ? label : "...");
+    return cx_ops_invalid("einsum: '%.80s': '%.3s' has the sizes %lld and %lld",
+                          equation, is_letter(label[0]) ? label : "...",
+                          (long long)sizes.differ[0],
+                          (long long)sizes.differ[1]);
   }
   for (size_t i = 0; i < count; i++) {
     take_diagonals(&in[i]);

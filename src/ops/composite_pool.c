@@ -1,7 +1,7 @@
-// ops/composite_pool: average pools, adaptive pools, pools of one dimension and
-// interpolation, composed of public ops and window_sum.
+// ops/composite_pool: average pools, adaptive pools and pools of one dimension,
+// composed of public ops and window_sum.
 //
-// Adaptive pools and interpolation treat one dimension after the other. Where
+// Adaptive pools treat one dimension after the other. Where
 // the results are sums of x's elements with fixed weights, they are a product
 // with a matrix of these weights, which is a constant of the program.
 #include <math.h>
@@ -285,107 +285,6 @@ calx_tensor *calx_adaptive_max_pool_with_indices(calx_tensor *x,
   CX_OPS_COMPOSITE("adaptive_max_pool");
   return adaptive("adaptive_max_pool", x, output_size, greatest_of_bins,
                   out_indices);
-}
-
-// ---- interpolation ----------------------------------------------------------
-
-// Where each of m results lies among n elements.
-static calx_tensor *source_positions(const calx_tensor *x, int64_t n, int64_t m,
-                                     bool align_corners)
-{
-  calx_tensor *i = count_to(x, m, CALX_F32);
-  if (align_corners) {
-    double step = m > 1 ? (double)(n - 1) / (double)(m - 1) : 0;
-    return calx_mul(i, cx_ops_number(step));
-  }
-  calx_tensor *middle = cx_ops_plus(i, cx_ops_number(0.5));
-  middle = calx_mul(middle, cx_ops_number((double)n / (double)m));
-  return cx_ops_minus(middle, cx_ops_number(0.5));
-}
-
-// Weight 1 - |distance| of the two nearest elements. (n, m)
-static calx_tensor *linear_weights(const calx_tensor *x, int64_t n, int64_t m,
-                                   bool align_corners)
-{
-  calx_tensor *from = source_positions(x, n, m, align_corners);
-  from = calx_clamp(from, cx_ops_number(0), cx_ops_number((double)n - 1));
-  calx_tensor *at = calx_unsqueeze(count_to(x, n, CALX_F32), 1);
-  calx_tensor *distance = calx_abs(cx_ops_minus(from, at));
-  return calx_relu(cx_ops_minus(cx_ops_number(1), distance));
-}
-
-// The cubic convolution kernel with a = -0.75 (R. Keys, 1981), of distances d.
-static calx_tensor *cubic(calx_tensor *d)
-{
-  const double a = -0.75;
-  d = calx_abs(d);
-  // ((a + 2) d - (a + 3)) d d + 1 up to 1, ((d - 5) d + 8) d a - 4 a up to 2
-  calx_tensor *near =
-      cx_ops_minus(calx_mul(d, cx_ops_number(a + 2)), cx_ops_number(a + 3));
-  near = cx_ops_plus(calx_mul(calx_mul(near, d), d), cx_ops_number(1));
-  calx_tensor *rest = calx_mul(cx_ops_minus(d, cx_ops_number(5)), d);
-  rest = calx_mul(cx_ops_plus(rest, cx_ops_number(8)), d);
-  rest = calx_mul(cx_ops_minus(rest, cx_ops_number(4)), cx_ops_number(a));
-  calx_tensor *far =
-      calx_where(calx_lt(d, cx_ops_number(2)), rest, cx_ops_number(0));
-  return calx_where(calx_le(d, cx_ops_number(1)), near, far);
-}
-
-// Weights of the four nearest elements; those past an edge are the edge's.
-static calx_tensor *cubic_weights(const calx_tensor *x, int64_t n, int64_t m,
-                                  bool align_corners)
-{
-  calx_tensor *from = source_positions(x, n, m, align_corners);
-  calx_tensor *first = calx_floor(from), *sum = NULL;
-  calx_tensor *at = calx_unsqueeze(count_to(x, n, CALX_F32), 1);
-  for (int k = -1; k <= 2; k++) {
-    calx_tensor *tap = cx_ops_plus(first, cx_ops_number(k));
-    calx_tensor *weight = cubic(cx_ops_minus(from, tap));
-    tap = calx_clamp(tap, cx_ops_number(0), cx_ops_number((double)n - 1));
-    calx_tensor *part = calx_where(calx_eq(at, tap), weight, cx_ops_number(0));
-    sum = sum == NULL ? part : cx_ops_plus(sum, part);
-  }
-  return sum;
-}
-
-static calx_tensor *nearest(calx_tensor *x, uint32_t d, int64_t m)
-{
-  int64_t n = cx_lazy_tensor_shape(x)->dims[d];
-  calx_div_options down = { .size = sizeof down, .rounding = CALX_ROUND_FLOOR };
-  calx_tensor *i = calx_mul(count_to(x, m, CALX_I64), calx_scalar_int(n));
-  return cx_ops_take(x, calx_div_with(i, calx_scalar_int(m), &down), d);
-}
-
-calx_tensor *calx_interpolate_with(calx_tensor *x, calx_dims sizes,
-                                   const calx_interpolate_options *o)
-{
-  CX_OPS_COMPOSITE("interpolate");
-  CX_OPS_TAKE_OPTIONS(interpolate, o, x);
-  bool single;
-  if (sizes.count < 1 || sizes.count > CX_OPS_MOST_SPATIAL ||
-      (unsigned)o->mode > CALX_INTERPOLATE_BICUBIC) {
-    return cx_ops_invalid(
-        "interpolate: %zu sizes and mode %d: a size for each "
-        "spatial dimension and one of calx_interpolation are "
-        "wanted",
-        sizes.count, (int)o->mode);
-  }
-  if (!cx_ops_take_images("interpolate", (int)sizes.count, &x, &single))
-    return x;
-  for (uint32_t i = 0; i < sizes.count; i++) {
-    int64_t n = cx_lazy_tensor_shape(x)->dims[2 + i], m = sizes.values[i];
-    if (n < 1 || m < 1) {
-      return cx_ops_invalid("interpolate: from %lld elements to %lld",
-                            (long long)n, (long long)m);
-    }
-    if (n == m) continue;
-    x = o->mode == CALX_INTERPOLATE_NEAREST ? nearest(x, 2 + i, m)
-        : o->mode == CALX_INTERPOLATE_LINEAR
-            ? times(x, 2 + i, linear_weights(x, n, m, o->align_corners))
-            : times(x, 2 + i, cubic_weights(x, n, m, o->align_corners));
-    if (cx_lazy_tensor_poisoned(x)) return x;
-  }
-  return cx_ops_give_images(x, single);
 }
 
 // ---- unfold -----------------------------------------------------------------

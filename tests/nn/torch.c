@@ -267,6 +267,18 @@ static void sizes(void)
   ROW("Upsample(scale_factor=2.0)", CALX_SHAPE(2, 3, 4), calx_nn_upsample(L, .scale_factor = 2));
   ROW("Upsample(size=(5, 7), mode='bilinear')", CALX_SHAPE(2, 3, 4, 4), calx_nn_upsample(L, .output_size = CALX_SHAPE(5, 7), .mode = CALX_INTERPOLATE_LINEAR));
   ROW("Upsample(scale_factor=(2.0, 1.5), mode='bicubic', align_corners=True)", CALX_SHAPE(2, 3, 4, 4), calx_nn_upsample(L, .scale_factor = { 2, 1.5 }, .mode = CALX_INTERPOLATE_BICUBIC, .align_corners = true));
+  ROW("Upsample(scale_factor=(1.5, 0.7), mode='nearest')", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = { 1.5, 0.7 }));
+  ROW("Upsample(scale_factor=(1.5, 0.7), mode='nearest-exact')", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = { 1.5, 0.7 }, .mode = CALX_INTERPOLATE_NEAREST_EXACT));
+  ROW("Upsample(scale_factor=(1.5, 0.7), mode='bilinear')", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = { 1.5, 0.7 }, .mode = CALX_INTERPOLATE_LINEAR));
+  ROW("Upsample(scale_factor=(1.5, 0.7), mode='bicubic')", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = { 1.5, 0.7 }, .mode = CALX_INTERPOLATE_BICUBIC));
+  ROW("Upsample(scale_factor=(1.5, 0.7), mode='area')", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = { 1.5, 0.7 }, .mode = CALX_INTERPOLATE_AREA));
+  ROW("Upsample(scale_factor=1.1, mode='bilinear')", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = 1.1, .mode = CALX_INTERPOLATE_LINEAR));
+  ROW("Upsample(scale_factor=1.5, mode='bilinear', align_corners=True)", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = 1.5, .mode = CALX_INTERPOLATE_LINEAR, .align_corners = true));
+  ROW("Upsample(scale_factor=1.5, mode='bilinear', recompute_scale_factor=True)", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .scale_factor = 1.5, .mode = CALX_INTERPOLATE_LINEAR, .recompute_scale_factor = true));
+  ROW("Upsample(size=(7, 4), mode='nearest-exact')", CALX_SHAPE(2, 3, 5, 9), calx_nn_upsample(L, .output_size = CALX_SHAPE(7, 4), .mode = CALX_INTERPOLATE_NEAREST_EXACT));
+  ROW("Upsample(scale_factor=(1.5, 0.5, 1.2), mode='trilinear')", CALX_SHAPE(1, 2, 5, 4, 3), calx_nn_upsample(L, .scale_factor = { 1.5, 0.5, 1.2 }, .mode = CALX_INTERPOLATE_LINEAR));
+  ROW("Upsample(scale_factor=1.3)", CALX_SHAPE(2, 3, 12), calx_nn_upsample(L, .scale_factor = 1.3));
+  ROW("Upsample(scale_factor=(1.5, 1.05))", CALX_SHAPE(2, 3, 2, 12), calx_nn_upsample(L, .scale_factor = { 1.5, 1.05 }));
   ROW("Unfold((2, 3), padding=1)", CALX_SHAPE(2, 3, 4, 5), calx_nn_unfold(L, CALX_SHAPE(2, 3), .padding = 1));
   ROW("Fold(output_size=(4, 5), kernel_size=(2, 3), padding=1)", CALX_SHAPE(2, 12, 25), calx_nn_fold(L, CALX_SHAPE(4, 5), CALX_SHAPE(2, 3), .padding = 1));
   ROW("Fold(4, 2, stride=2)", CALX_SHAPE(8, 4), calx_nn_fold(L, CALX_SHAPE(4), CALX_SHAPE(2), .stride = 2));
