@@ -94,6 +94,12 @@ CALX_API calx_tensor *calx_normal_with(calx_tensor *mean, calx_tensor *std,
 /** 1 with the probability x, else 0. @shape x any @dtype floating; result as x
  *  @grad none @source torch.bernoulli */
 CALX_API calx_tensor *calx_bernoulli(calx_tensor *x);
+/** Numbers of events, drawn from Poisson's distribution, of which x are the
+ *  means. Below 10 by the inverse of the distribution, from there on by W.
+ *  Hormann's transformed rejection (1993). NaN of negative means.
+ *  @shape x any @dtype floating; result as x @grad none
+ *  @source torch.poisson */
+CALX_API calx_tensor *calx_poisson(calx_tensor *x);
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_multinomial_options {
   CALX_NAMED size_t size;
@@ -199,6 +205,7 @@ CALX_API calx_tensor *calx_kaiser_window_with(
 #define calx_normal(mean, std, ...) CALX_NORMAL_(mean, std, __VA_ARGS__, .size = sizeof(calx_create_options))
 #define CALX_NORMAL_(mean, std, shape, ...) (calx_at_(CALX_HERE), calx_normal_with(CALX_N_(mean), CALX_N_(std), shape, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
 #define calx_bernoulli(x) (calx_at_(CALX_HERE), calx_bernoulli(CALX_T_(x)))
+#define calx_poisson(x) (calx_at_(CALX_HERE), calx_poisson(CALX_T_(x)))
 #define calx_multinomial(x, ...) CALX_MULTINOMIAL_(x, __VA_ARGS__, .size = sizeof(calx_multinomial_options))
 #define CALX_MULTINOMIAL_(x, num_samples, ...) (calx_at_(CALX_HERE), calx_multinomial_with(CALX_T_(x), num_samples, CALX_O_((&(calx_multinomial_options){ __VA_ARGS__ }))))
 #define calx_meshgrid(...) (calx_at_(CALX_HERE), calx_meshgrid(__VA_ARGS__))

@@ -117,6 +117,33 @@ CALX_API calx_tensor *calx_max_unpool3d_with(
     calx_tensor *x, calx_tensor *indices, calx_dims kernel_size,
     const calx_max_unpool_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_fractional_max_pool_options {
+  CALX_NAMED size_t size;
+  /* one for all dimensions or one for each; none: .output_ratio says them */
+  CALX_NAMED calx_dims output_size;
+  /* of the image's sizes, in (0, 1); the first stands for the others */
+  CALX_ARRAY_(double, output_ratio, 3);
+  /* NULL: drawn; in [0, 1), (N, C, 2 or 3) of x's type: of 2 that of the width
+   * first, of 3 that of the depth */
+  CALX_NAMED calx_tensor *random_samples;
+  CALX_NAMED calx_tensor **out_indices; /* NULL: none; i64, into the image */
+} calx_fractional_max_pool_options;
+/** The greatest element of each of windows whose positions are drawn for each
+ *  image and channel: their distances are the whole numbers beside in / out
+ *  (B. Graham, Fractional max-pooling, 2014).
+ *  @param kernel_size  of the windows: one for both dimensions or one for each
+ *  @shape x (N, C, H, W) or (C, H, W) @dtype floating
+ *  @source torch.nn.functional.fractional_max_pool2d */
+CALX_API calx_tensor *calx_fractional_max_pool2d_with(
+    calx_tensor *x, calx_dims kernel_size,
+    const calx_fractional_max_pool_options *options);
+/** The same. @shape x (N, C, D, H, W) or (C, D, H, W) @dtype floating
+ *  @source torch.nn.functional.fractional_max_pool3d */
+CALX_API calx_tensor *calx_fractional_max_pool3d_with(
+    calx_tensor *x, calx_dims kernel_size,
+    const calx_fractional_max_pool_options *options);
+
 // ---- images at coordinates --------------------------------------------------
 
 /** Zero means default. */

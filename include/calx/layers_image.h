@@ -114,6 +114,16 @@ CALX_API calx_module *calx_nn_lp_pool2d_with(
 CALX_API calx_module *calx_nn_lp_pool3d_with(
     calx_module *parent, const char *name, double norm_type,
     const calx_lp_pool_options *options);
+/** calx_fractional_max_pool2d; of .random_samples each call takes the same.
+ *  @shape x (N, C, H, W) or without N @source torch.nn.FractionalMaxPool2d */
+CALX_API calx_module *calx_nn_fractional_max_pool2d_with(
+    calx_module *parent, const char *name, calx_dims kernel_size,
+    const calx_fractional_max_pool_options *options);
+/** The same. @shape x (N, C, D, H, W) or without N
+ *  @source torch.nn.FractionalMaxPool3d */
+CALX_API calx_module *calx_nn_fractional_max_pool3d_with(
+    calx_module *parent, const char *name, calx_dims kernel_size,
+    const calx_fractional_max_pool_options *options);
 /** calx_adaptive_avg_pool to (length); -1 keeps a size. @shape x (N, C, L) or
  * without N @source torch.nn.AdaptiveAvgPool1d */
 CALX_API calx_module *calx_nn_adaptive_avg_pool1d(calx_module *parent,
@@ -285,6 +295,8 @@ CALX_API calx_module *calx_nn_channel_shuffle(calx_module *parent,
 #define calx_nn_lp_pool1d(...) CALX_CALL_3_(calx_nn_lp_pool1d_with, calx_lp_pool_options, __VA_ARGS__)
 #define calx_nn_lp_pool2d(...) CALX_CALL_3_(calx_nn_lp_pool2d_with, calx_lp_pool_options, __VA_ARGS__)
 #define calx_nn_lp_pool3d(...) CALX_CALL_3_(calx_nn_lp_pool3d_with, calx_lp_pool_options, __VA_ARGS__)
+#define calx_nn_fractional_max_pool2d(...) CALX_CALL_3_(calx_nn_fractional_max_pool2d_with, calx_fractional_max_pool_options, __VA_ARGS__)
+#define calx_nn_fractional_max_pool3d(...) CALX_CALL_3_(calx_nn_fractional_max_pool3d_with, calx_fractional_max_pool_options, __VA_ARGS__)
 #define calx_nn_upsample(...) CALX_CALL_2_(calx_nn_upsample_with, calx_nn_upsample_options, __VA_ARGS__)
 #define calx_nn_fold(...) CALX_CALL_4_(calx_nn_fold_with, calx_fold_options, __VA_ARGS__)
 #define calx_nn_unfold(...) CALX_CALL_3_(calx_nn_unfold_with, calx_unfold_options, __VA_ARGS__)

@@ -98,6 +98,65 @@ CALX_API calx_module *calx_nn_bce_with_logits_loss_with(
     calx_module *parent, const char *name,
     const calx_binary_cross_entropy_with_logits_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_linear_cross_entropy_loss_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims out_features; /* of a loss of several dimensions */
+  CALX_NAMED bool bias;              /* the linear layer has one */
+  CALX_NAMED calx_tensor *weight;    /* NULL: 1; one per class; shape (C) */
+  CALX_NAMED calx_reduction reduction;
+  CALX_NAMED int64_t ignore_index;   /* 0 = -100, CALX_ZERO_INT = 0 */
+  CALX_NAMED double label_smoothing; /* in [0, 1] */
+  CALX_NAMED calx_dtype dtype;       /* default: f32 */
+} calx_linear_cross_entropy_loss_options;
+/** calx_linear_cross_entropy with the linear layer as a child, "linear".
+ *  @source torch.nn.LinearCrossEntropyLoss */
+CALX_API calx_module *calx_nn_linear_cross_entropy_loss_with(
+    calx_module *parent, const char *name, int64_t in_features,
+    int64_t num_classes, const calx_linear_cross_entropy_loss_options *options);
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_adaptive_log_softmax_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double div_value; /* 0 = 4; of the features of each cluster */
+  CALX_NAMED bool head_bias;   /* the head's linear layer has one */
+  CALX_NAMED calx_dtype dtype; /* default: f32 */
+} calx_adaptive_log_softmax_options;
+/**
+ * The loss over very many classes that are ordered by frequency: the first ones
+ * have a number each in the head, the others are clusters with smaller layers
+ * (E. Grave et al., Efficient softmax approximation for GPUs, 2016).
+ * calx_forward2(m, x, target) is the loss, the mean of minus the
+ * log-probabilities. All clusters are computed for all rows, since programs
+ * have fixed sizes; a target outside of the classes makes the loss NaN.
+ * @param cutoffs  ascending numbers of classes, at which clusters begin
+ * @shape x (N, in_features) or (in_features), target i64 (N) or ()
+ * @source torch.nn.AdaptiveLogSoftmaxWithLoss
+ */
+CALX_API calx_module *calx_nn_adaptive_log_softmax_with_loss_with(
+    calx_module *parent, const char *name, int64_t in_features,
+    int64_t n_classes, calx_dims cutoffs,
+    const calx_adaptive_log_softmax_options *options);
+/** What calx_forward2 averages: the log-probability of each row's target.
+ *  @param out_loss  may be NULL @shape x (N, in_features), target (N) -> (N)
+ *  @errors  INVALID_ARGUMENT another layer, sizes that do not fit
+ *  @source torch.nn.AdaptiveLogSoftmaxWithLoss.forward */
+CALX_API calx_tensor *calx_adaptive_log_softmax_forward(calx_module *m,
+                                                        calx_tensor *x,
+                                                        calx_tensor *target,
+                                                        calx_tensor **out_loss);
+/** The log-probabilities of all classes. @shape (N, in_features) -> (N,
+ * classes)
+ *  @errors  as calx_adaptive_log_softmax_forward
+ *  @source torch.nn.AdaptiveLogSoftmaxWithLoss.log_prob */
+CALX_API calx_tensor *calx_adaptive_log_softmax_log_prob(calx_module *m,
+                                                         calx_tensor *x);
+/** The class of the greatest of them; i64. @shape (N, in_features) -> (N)
+ *  @errors  as calx_adaptive_log_softmax_forward
+ *  @source torch.nn.AdaptiveLogSoftmaxWithLoss.predict */
+CALX_API calx_tensor *calx_adaptive_log_softmax_predict(calx_module *m,
+                                                        calx_tensor *x);
+
 #ifdef __cplusplus
 }
 #else
@@ -123,6 +182,13 @@ CALX_API calx_module *calx_nn_bce_with_logits_loss_with(
 #define calx_nn_multi_margin_loss(...) CALX_CALL_2_(calx_nn_multi_margin_loss_with, calx_multi_margin_loss_options, __VA_ARGS__)
 #define calx_nn_multi_label_soft_margin_loss(...) CALX_CALL_2_(calx_nn_multi_label_soft_margin_loss_with, calx_multilabel_soft_margin_loss_options, __VA_ARGS__)
 #define calx_nn_bce_with_logits_loss(...) CALX_CALL_2_(calx_nn_bce_with_logits_loss_with, calx_binary_cross_entropy_with_logits_options, __VA_ARGS__)
+#define calx_nn_linear_cross_entropy_loss(...) CALX_CALL_4_(calx_nn_linear_cross_entropy_loss_with, calx_linear_cross_entropy_loss_options, __VA_ARGS__)
+#define calx_nn_adaptive_log_softmax_with_loss(...) CALX_CALL_5_(calx_nn_adaptive_log_softmax_with_loss_with, calx_adaptive_log_softmax_options, __VA_ARGS__)
+#ifndef CALX_NO_SITES
+#define calx_adaptive_log_softmax_forward(...) (calx_at_(CALX_HERE), calx_adaptive_log_softmax_forward(__VA_ARGS__))
+#define calx_adaptive_log_softmax_log_prob(...) (calx_at_(CALX_HERE), calx_adaptive_log_softmax_log_prob(__VA_ARGS__))
+#define calx_adaptive_log_softmax_predict(...) (calx_at_(CALX_HERE), calx_adaptive_log_softmax_predict(__VA_ARGS__))
+#endif
 // clang-format on
 #endif
 #endif

@@ -368,6 +368,22 @@ CALX_API calx_tensor *calx_matrix_rank_with(calx_tensor *x,
  */
 CALX_API calx_tensor *calx_cond(calx_tensor *x);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_lobpcg_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t k;      /* pairs; 0 = 1; at most n / 3 */
+  CALX_NAMED calx_tensor *b; /* NULL: the identity; positive definite */
+  CALX_NAMED bool smallest;  /* the least eigenvalues, in ascending order */
+} calx_lobpcg_options;
+/** The k greatest eigenvalues of x v = e b v, in descending order, of symmetric
+ *  matrices. They are computed as calx_eigh does, all of them, so that there is
+ *  nothing to begin or to stop with: PyTorch's other arguments are left out.
+ *  @param out_vectors  may be NULL; their signs are open
+ *  @shape (…, n, n) -> (…, k), (…, n, k) @source torch.lobpcg */
+CALX_API calx_tensor *calx_lobpcg_with(calx_tensor *x,
+                                       calx_tensor **out_vectors,
+                                       const calx_lobpcg_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -156,6 +156,16 @@ CALX_API calx_tensor *calx_i1e(calx_tensor *x);
 /** The probability of a normal number of at most x. @shape x any
  *  @source torch.special.ndtr */
 CALX_API calx_tensor *calx_ndtr(calx_tensor *x);
+/** The regularised lower incomplete gamma function: the integral of t^(a - 1)
+ *  e^-t from 0 to x over gamma(a). NaN below 0, of NaN and of both 0. a has no
+ *  gradient, as in PyTorch: to ask for it is an error.
+ *  @shape a, x broadcast together @dtype floating @grad x
+ *  @source torch.igamma */
+CALX_API calx_tensor *calx_igamma(calx_tensor *a, calx_tensor *x);
+/** 1 - calx_igamma(a, x); computed by itself where x is greater than a, so that
+ *  small values keep their digits. @shape a, x broadcast together
+ *  @dtype floating @grad x @source torch.igammac */
+CALX_API calx_tensor *calx_igammac(calx_tensor *a, calx_tensor *x);
 /** The logarithm of the gamma function of dimension p. @param p  1 to 4096
  *  @shape x any @source torch.mvlgamma */
 CALX_API calx_tensor *calx_mvlgamma(calx_tensor *x, int64_t p);

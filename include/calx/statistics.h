@@ -149,6 +149,23 @@ CALX_API calx_tensor *calx_histogram_with(
     calx_tensor *x, calx_tensor **out_edges,
     const calx_histogram_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_histogramdd_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims bins; /* one for all or one for each; not with .edges */
+  /* NULL: the least and the greatest element of each; 2 D numbers in pairs */
+  CALX_NAMED const double *range;
+  CALX_NAMED calx_tensor *const *edges; /* NULL, or D as calx_histogram's */
+  CALX_NAMED calx_tensor *weight;       /* NULL: 1; (…) */
+  CALX_NAMED bool density; /* divided by the sum and by each volume */
+} calx_histogramdd_options;
+/** calx_histogram of points in D dimensions. @param out_edges  D of them; may
+ *  be NULL @shape x (…, D), D at most 8 -> (bins, …)
+ *  @dtype floating @grad weight @source torch.histogramdd */
+CALX_API calx_tensor *calx_histogramdd_with(
+    calx_tensor *x, calx_tensor **out_edges,
+    const calx_histogramdd_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "ops/composite.h"
 #include "ops/gather.h"
+#include "ops/histogram.h"
 
 static double given(double option, double or_else)
 {
@@ -215,9 +216,8 @@ size_t calx_gradient_with(calx_tensor *x, calx_tensor **out,
 
 // ---- histograms -------------------------------------------------------------
 
-// bins + 1 edges from the least to the greatest element, or of the range.
-static calx_tensor *edges_of(calx_tensor *x, int64_t bins,
-                             const calx_histogram_options *o)
+calx_tensor *cx_ops_histogram_edges(calx_tensor *x, int64_t bins,
+                                    const calx_histogram_options *o)
 {
   bool ranged = !(o->min == 0 && o->max == 0);
   double low = ranged ? o->min : 0, high = ranged ? o->max : 1;
@@ -242,8 +242,8 @@ static calx_tensor *edges_of(calx_tensor *x, int64_t bins,
   return cx_ops_plus(calx_mul(least, back), calx_mul(most, at));
 }
 
-// The number of the interval of each element; -1: of none.
-static calx_tensor *bins_of(calx_tensor *x, calx_tensor *edges, int64_t bins)
+calx_tensor *cx_ops_histogram_bins(calx_tensor *x, calx_tensor *edges,
+                                   int64_t bins)
 {
   calx_searchsorted_options right = { .size = sizeof right, .right = true };
   calx_tensor *at = cx_ops_minus(calx_searchsorted_with(edges, x, &right),
@@ -295,7 +295,8 @@ calx_tensor *calx_histogram_with(calx_tensor *x, calx_tensor **out_edges,
   if (!histogram_fits(x, o, &bad)) return bad;
   int64_t all = -1, bins = o->bins == 0 ? 100 : o->bins;
   if (o->edges != NULL) bins = calx_tensor_dim(o->edges, 0) - 1;
-  calx_tensor *edges = o->edges != NULL ? o->edges : edges_of(x, bins, o);
+  calx_tensor *edges =
+      o->edges != NULL ? o->edges : cx_ops_histogram_edges(x, bins, o);
   calx_create_options like = { .size = sizeof like,
                                .dtype = cx_lazy_tensor_shape(x)->dtype,
                                .device = calx_tensor_device(x) };
@@ -305,9 +306,9 @@ calx_tensor *calx_histogram_with(calx_tensor *x, calx_tensor **out_edges,
           ? calx_reshape(o->weight, calx_dims_of(&all, 1))
           : calx_to_dtype(calx_logical_or(calx_eq(x, x), calx_isnan(x)),
                           like.dtype);
-  calx_tensor *sums =
-      cx_ops_combine_rows(calx_zeros_with(calx_dims_of(&bins, 1), &like),
-                          bins_of(x, edges, bins), each, CX_OPS_SCATTER_ADD);
+  calx_tensor *sums = cx_ops_combine_rows(
+      calx_zeros_with(calx_dims_of(&bins, 1), &like),
+      cx_ops_histogram_bins(x, edges, bins), each, CX_OPS_SCATTER_ADD);
   if (o->density) {
     sums = calx_div(calx_div(sums, calx_sum_with(sums, NULL)),
                     calx_diff_with(edges, NULL));

@@ -53,6 +53,24 @@ static calx_tensor *below_one(calx_dims shape, int shift)
   support_tensor(CALX_I64, CALX_SHAPE(sizeof((double[]){ __VA_ARGS__ }) / 8), \
                  (double[]){ __VA_ARGS__ })
 
+// What AdaptiveLogSoftmaxWithLoss has beside its loss.
+static void put_adaptive(calx_value *row, calx_module *m, calx_tensor **in)
+{
+  calx_tensor *loss;
+  put(row, "output",
+      calx_value_tensor(
+          calx_cpu(calx_adaptive_log_softmax_forward(m, in[0], in[1], &loss))));
+  put(row, "loss", calx_value_tensor(calx_cpu(loss)));
+  put(row, "log_prob",
+      calx_value_tensor(
+          calx_cpu(calx_adaptive_log_softmax_log_prob(m, in[0]))));
+  put(row, "predict",
+      calx_value_tensor(calx_cpu(calx_adaptive_log_softmax_predict(m, in[0]))));
+  calx_tensor *one = calx_adaptive_log_softmax_forward(
+      m, calx_select(in[0], 0, 0), calx_select(in[1], 0, 0), NULL);
+  put(row, "one", calx_value_tensor(calx_cpu(one)));
+}
+
 static void add(const char *code, calx_module *m, calx_tensor *const *in,
                 size_t n)
 {
@@ -73,6 +91,7 @@ static void add(const char *code, calx_module *m, calx_tensor *const *in,
     CHECK_STATUS_OK(
         calx_value_append(inputs, calx_value_tensor(calx_cpu(used[i]))));
   }
+  if (strncmp(code, "Adaptive", 8) == 0) put_adaptive(row, m, used);
   calx_module_visit(m, put_copy, weights);
   put(row, "state", weights);
   put(row, "inputs", inputs);
@@ -95,6 +114,7 @@ static void of_two(void)
   calx_tensor *x = numbers(s, 0), *y = numbers(s, 7), *p = below_one(s, 3), *q = below_one(s, 9);
   calx_tensor *sign = calx_sign(y), *classes = INTEGERS(2, 0, 1, 2), *weight = positive(CALX_SHAPE(3), 5);
   calx_tensor *lists = calx_reshape(INTEGERS(2, 0, -1, 1, -1, 0, -1, 1, 2, 0, 1, 2), CALX_DIMS(4, 3));
+  calx_tensor *pairs = calx_reshape(INTEGERS(2, 0, 1, 2, 0, 0, 1, 1), CALX_DIMS(4, 2)), *spread = INTEGERS(8, 1, 2, 5);
   ROW("L1Loss()", calx_nn_l1_loss(L), x, y);
   ROW("L1Loss(reduction='sum')", calx_nn_l1_loss(L, .reduction = CALX_SUM), x, y);
   ROW("MSELoss()", calx_nn_mse_loss(L), x, y);
@@ -117,6 +137,12 @@ static void of_two(void)
   ROW("CrossEntropyLoss()", calx_nn_cross_entropy_loss(L), x, classes);
   ROW("CrossEntropyLoss(weight, label_smoothing=0.1)", calx_nn_cross_entropy_loss(L, .weight = weight, .label_smoothing = 0.1), x, classes);
   ROW("CrossEntropyLoss(reduction='none')", calx_nn_cross_entropy_loss(L, .reduction = CALX_NONE), x, calx_softmax(y, 1));
+  ROW("LinearCrossEntropyLoss(3, 5)", calx_nn_linear_cross_entropy_loss(L, 3, 5), x, classes);
+  ROW("LinearCrossEntropyLoss(3, 3, bias=True, weight=weight, reduction='sum', ignore_index=0)", calx_nn_linear_cross_entropy_loss(L, 3, 3, .bias = true, .weight = weight, .reduction = CALX_SUM, .ignore_index = CALX_ZERO_INT), x, classes);
+  ROW("LinearCrossEntropyLoss(3, 3, out_features=(2,), bias=True, label_smoothing=0.25, reduction='none')", calx_nn_linear_cross_entropy_loss(L, 3, 3, .out_features = CALX_DIMS(2), .bias = true, .label_smoothing = 0.25, .reduction = CALX_NONE), x, pairs);
+  ROW("AdaptiveLogSoftmaxWithLoss(3, 9, [2])", calx_nn_adaptive_log_softmax_with_loss(L, 3, 9, CALX_DIMS(2)), x, classes);
+  ROW("AdaptiveLogSoftmaxWithLoss(3, 9, [2], div_value=1.0)", calx_nn_adaptive_log_softmax_with_loss(L, 3, 9, CALX_DIMS(2), .div_value = 1), x, classes);
+  ROW("AdaptiveLogSoftmaxWithLoss(3, 9, [2, 3, 6], div_value=1.4, head_bias=True)", calx_nn_adaptive_log_softmax_with_loss(L, 3, 9, CALX_DIMS(2, 3, 6), .div_value = 1.4, .head_bias = true), x, spread);
   ROW("BCELoss()", calx_nn_bce_loss(L), p, q);
   ROW("BCELoss(weight)", calx_nn_bce_loss(L, .weight = weight), p, q);
   ROW("BCEWithLogitsLoss()", calx_nn_bce_with_logits_loss(L), x, q);
@@ -159,6 +185,54 @@ static void test_torch(void **state)
 }
 
 // ---- what is refused --------------------------------------------------------
+
+static void assert_adaptive_refused(calx_module *m, calx_tensor *x,
+                                    calx_tensor *target, const char *words)
+{
+  calx_scope *s = calx_scope_begin();
+  calx_adaptive_log_softmax_forward(m, x, target, NULL);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(s), words);
+}
+
+static void test_adaptive_refused(void **state)
+{
+  (void)state;
+  static const calx_dims cutoffs[] = { { .count = 0 },
+                                       { .count = 1, .values = { 0 } },
+                                       { .count = 1, .values = { 9 } },
+                                       { .count = 2, .values = { 3, 3 } },
+                                       { .count = 2, .values = { 4, 3 } } };
+  calx_module *m;
+  for (size_t i = 0; i < sizeof cutoffs / sizeof *cutoffs; i++) {
+    m = calx_nn_adaptive_log_softmax_with_loss(L, 4, 9, cutoffs[i]);
+    CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), "cutoffs",
+                 "between 1 and the last class");
+    assert_adaptive_refused(m, NULL, NULL, "is no AdaptiveLogSoftmax");
+    calx_module_free(m);
+  }
+  m = calx_nn_adaptive_log_softmax_with_loss(L, 4, 9, CALX_DIMS(3));
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = numbers(CALX_SHAPE(2, 4), 0), *classes = INTEGERS(0, 8);
+  assert_adaptive_refused(m, numbers(CALX_SHAPE(2, 3), 0), classes, "(N, 4)");
+  assert_adaptive_refused(m, x, INTEGERS(0, 8, 1), "(N, 4)");
+  assert_adaptive_refused(m, x, calx_to_dtype(classes, CALX_F32), "i64");
+  assert_adaptive_refused(m, x, NULL, "NULL");
+  assert_adaptive_refused(NULL, x, classes, "is no AdaptiveLogSoftmax");
+  assert_true(isnan(calx_item(calx_forward2(m, x, INTEGERS(0, 9)))));
+  assert_true(isnan(calx_item(calx_forward2(m, x, INTEGERS(-1, 0)))));
+  assert_true(isfinite(calx_item(calx_forward2(m, x, classes))));
+  assert_null(calx_scope_end(s));
+  calx_module_free(m);
+  m = calx_nn_linear_cross_entropy_loss(L, 3, 0);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), "num_classes 0");
+  calx_module_free(m);
+  m = calx_nn_linear_cross_entropy_loss(L, 3, 2, .label_smoothing = 2);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), ".label_smoothing");
+  calx_module_free(m);
+  m = calx_nn_fractional_max_pool2d(L, CALX_DIMS(2));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), ".output_ratio");
+  calx_module_free(m);
+}
 
 static void test_refused(void **state)
 {
@@ -254,6 +328,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_torch),
     SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_adaptive_refused),
     SUPPORT_TEST(test_hooks),
   };
   return cmocka_run_group_tests(tests, support_setup, files_end);

@@ -25,15 +25,25 @@ def far(got, wanted):
 rows = torch.load(sys.argv[1], weights_only=True)
 for row in rows:
     weights = {k: v.double() for k, v in row["state"].items()}
-    model = eval(row["code"], globals(), weights)
+    model = eval(row["code"], globals(), weights).double()
     # A distance is a function here, a module in PyTorch's text.
     if "Distance" not in row["code"] and str(model) != row["text"]:
         offend(row, f"prints {row['text']}, PyTorch {model}")
     if list(model.state_dict()) != list(row["state"]):
         offend(row, f"has {list(row['state'])}, PyTorch {list(model.state_dict())}")
+    model.load_state_dict(weights)
     inputs = [t.double() if t.is_floating_point() else t for t in row["inputs"]]
     inputs[0].requires_grad_(True)
     y = model(*inputs)
+    if "log_prob" in row:  # AdaptiveLogSoftmaxWithLoss
+        alone = model(inputs[0][0], inputs[1][0]).output
+        for name, wanted in [("output", y.output), ("loss", y.loss),
+                             ("log_prob", model.log_prob(inputs[0])),
+                             ("one", alone),
+                             ("predict", model.predict(inputs[0]).double())]:
+            if far(row[name], wanted):
+                offend(row, f"{name} {row[name]}, PyTorch {wanted}")
+        y = y.loss
     (y * torch.arange(1, y.numel() + 1).reshape(y.shape)).sum().backward()
     if far(row["y"], y):
         offend(row, f"{row['y']}, PyTorch {y}")

@@ -235,6 +235,8 @@ static void pools(void)
   ROW("LPPool1d(2.0, 3)", CALX_SHAPE(2, 3, 8), calx_nn_lp_pool1d(L, 2, .kernel_size = 3));
   ROW("LPPool2d(2.0, (3, 2), stride=2)", CALX_SHAPE(2, 3, 6, 7), calx_nn_lp_pool2d(L, 2, .kernel_size = { 3, 2 }, .stride = 2));
   ROW("LPPool3d(4.0, 2)", CALX_SHAPE(2, 1, 4, 4, 4), calx_nn_lp_pool3d(L, 4, .kernel_size = 2));
+  ROW("FractionalMaxPool2d(2, output_size=3, _random_samples=torch.full((2, 3, 2), 0.3))", CALX_SHAPE(2, 3, 6, 7), calx_nn_fractional_max_pool2d(L, CALX_DIMS(2), .output_size = CALX_DIMS(3), .random_samples = calx_full(CALX_SHAPE(2, 3, 2), 0.3)));
+  ROW("FractionalMaxPool3d((2, 1, 2), output_ratio=(0.5, 0.7, 0.4), _random_samples=torch.full((2, 1, 3), 0.6))", CALX_SHAPE(2, 1, 6, 5, 9), calx_nn_fractional_max_pool3d(L, CALX_DIMS(2, 1, 2), .output_ratio = { 0.5, 0.7, 0.4 }, .random_samples = calx_full(CALX_SHAPE(2, 1, 3), 0.6)));
   ROW("AdaptiveAvgPool1d(3)", CALX_SHAPE(2, 3, 8), calx_nn_adaptive_avg_pool1d(L, CALX_SHAPE(3)));
   ROW("AdaptiveAvgPool2d((None, 3))", CALX_SHAPE(2, 3, 6, 7), calx_nn_adaptive_avg_pool2d(L, CALX_SHAPE(-1, 3)));
   ROW("AdaptiveAvgPool3d(2)", CALX_SHAPE(2, 3, 4, 5, 3), calx_nn_adaptive_avg_pool3d(L, CALX_SHAPE(2)));

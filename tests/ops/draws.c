@@ -279,6 +279,81 @@ static void test_named(void **state)
   assert_null(calx_scope_end(s));
 }
 
+// Of each mean the frequencies of the numbers around it, mean and variance.
+static void test_poisson(void **state)
+{
+  (void)state;
+  static const double means[] = { 0.3, 2, 9.9, 10, 30, 1000 };
+  calx_manual_seed(3);
+  calx_scope *s = calx_scope_begin();
+  for (size_t i = 0; i < sizeof means / sizeof *means; i++) {
+    const double m = means[i], sigma = sqrt(m);
+    calx_tensor *x = calx_poisson(
+        calx_full(CALX_SHAPE(DRAWS), m, .dtype = i % 2 ? CALX_F64 : CALX_F32));
+    assert_int_equal(calx_tensor_dtype(x), i % 2 ? CALX_F64 : CALX_F32);
+    x = calx_to_dtype(x, CALX_F64);
+    CHECK_CLOSE(calx_item(calx_mean(x)), m, 5 * sigma / sqrt(DRAWS));
+    double spread = m * sqrt((2 + 1 / m) / DRAWS);  // of the variance
+    CHECK_CLOSE(calx_item(calx_var(x)), m, 5 * spread);
+    double low = floor(fmax(0, m - 2 * sigma));
+    for (double k = low; k <= m + 2 * sigma; k += fmax(1, floor(sigma / 3))) {
+      double p = exp(k * log(m) - m - lgamma(k + 1));
+      assert_near(calx_item(calx_sum(calx_to_dtype(calx_eq(x, k), CALX_F64))),
+                  p, DRAWS);
+    }
+  }
+  calx_tensor *x = calx_poisson(support_tensor(
+      CALX_F64, CALX_SHAPE(4), (double[]){ 0, -1, NAN, INFINITY }));
+  size_t n;
+  double *v = support_read(x, &n);
+  assert_true(v[0] == 0 && isnan(v[1]) && isnan(v[2]) && isnan(v[3]));
+  test_free(v);
+  assert_null(calx_scope_end(s));
+}
+
+// The same seed gives the same numbers, and the next draw others.
+static void test_poisson_seed(void **state)
+{
+  (void)state;
+  calx_tensor *draws[3];
+  calx_scope *s = calx_scope_begin();
+  for (int i = 0; i < 3; i++) {
+    if (i < 2) calx_manual_seed(7);
+    draws[i] = calx_poisson(calx_full(CALX_SHAPE(100), 12));
+    calx_item(calx_sum(draws[i]));
+  }
+  assert_true(calx_equal(draws[0], draws[1]));
+  assert_false(calx_equal(draws[1], draws[2]));
+  assert_null(calx_scope_end(s));
+  s = calx_scope_begin();
+  calx_poisson(calx_ones(CALX_SHAPE(2), .dtype = CALX_I64));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(s), "poisson",
+               "of a floating type");
+}
+
+// The windows' positions: each pool's samples are drawn, and a seed repeats.
+static void test_fractional_pool(void **state)
+{
+  (void)state;
+  calx_tensor *y[3], *at[3];
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_reshape(calx_arange(0, 2 * 400, 1, .dtype = CALX_F32),
+                                CALX_DIMS(1, 2, 20, 20));
+  for (int i = 0; i < 3; i++) {
+    if (i < 2) calx_manual_seed(7);
+    y[i] = calx_fractional_max_pool2d(
+        x, CALX_DIMS(2), .output_size = CALX_DIMS(11), .out_indices = &at[i]);
+    calx_item(calx_sum(y[i]));
+  }
+  assert_true(calx_equal(y[0], y[1]));
+  assert_false(calx_equal(y[1], y[2]));
+  // Numbers ascend, so that each is its index in its channel.
+  calx_tensor *first = calx_select(calx_select(y[0], 0, 0), 0, 0);
+  calx_tensor *index = calx_select(calx_select(at[0], 0, 0), 0, 0);
+  assert_true(calx_equal(first, calx_to_dtype(index, CALX_F32)));
+  assert_null(calx_scope_end(s));
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -329,6 +404,9 @@ int main(void)
     SUPPORT_TEST(test_rrelu),
     SUPPORT_TEST(test_gumbel_softmax),
     SUPPORT_TEST(test_named),
+    SUPPORT_TEST(test_poisson),
+    SUPPORT_TEST(test_poisson_seed),
+    SUPPORT_TEST(test_fractional_pool),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

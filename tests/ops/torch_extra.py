@@ -7,6 +7,8 @@ import warnings
 import torch
 import torch.nn.functional as F
 
+INF, NAN = float("inf"), float("nan")
+
 
 def linear_cross_entropy(x, w, target, bias=None, weight=None, **attrs):
     return F.linear_cross_entropy(x, w, target, linear_bias=bias, weight=weight,
@@ -36,7 +38,43 @@ def ormqr(x, tau, other, right=False, transpose=False):
 
 
 warnings.filterwarnings("ignore", message="torch.triangular_solve")
+def fractional(n):
+    def call(x, samples, kernel_size, **attrs):
+        return getattr(F, f"fractional_max_pool{n}d")(
+            x, kernel_size, return_indices=True, _random_samples=samples.detach(),
+            **attrs)
+    return call
+
+
+def histogramdd(x, weight=None, bins=None, **attrs):
+    out = torch.histogramdd(x, bins, weight=weight, **attrs)
+    return out.hist, *out.bin_edges
+
+
+def histogramdd_edges(x, *edges, density=False):
+    return torch.histogramdd(x, edges, density=density).hist
+
+
+def lobpcg(x, b=None, k=1, largest=True):
+    """By the whole decomposition: its own iterations end at 1e-4."""
+    root = torch.linalg.cholesky(torch.eye(x.shape[-1]).to(x) if b is None else b)
+    inverse = torch.linalg.inv(root)
+    w, v = torch.linalg.eigh(inverse @ x @ inverse.mT)
+    if largest:
+        w, v = w.flip(-1), v.flip(-1)
+    mine = w[..., :k]
+    if x.dim() == 2:
+        theirs = torch.lobpcg(x, k, b, niter=200, largest=largest)[0]
+        assert torch.allclose(theirs, mine, rtol=1e-3), (theirs, mine)
+    return mine, (inverse.mT @ v[..., :k]).abs()
+
+
 SPECIAL = {
+    **{f"fractional_max_pool{n}d": fractional(n) for n in (2, 3)},
+    "igamma_x": lambda a, x: torch.igamma(a.detach(), x),
+    "igammac_x": lambda a, x: torch.igammac(a.detach(), x),
+    "histogramdd": histogramdd, "histogramdd_edges": histogramdd_edges,
+    "lobpcg_abs": lobpcg,
     "lu": torch.linalg.lu, "lu_factor": torch.linalg.lu_factor,
     "lu_unpack": torch.lu_unpack, "lu_solve": lu_solve,
     "geqrf": torch.geqrf, "orgqr": torch.orgqr, "ormqr": ormqr,
@@ -223,7 +261,109 @@ def tolerances(case, f):
     case("triangular_solve", [f(2, 3, 2, kind="f64"), x])
 
 
-PARTS = (linear_losses, groups, elimination, reflections, tolerances)
+def fractional_pools(case, f):
+    for n, kind in itertools.product((2, 3), ("f32", "f64", "bf16", "f16")):
+        op = f"fractional_max_pool{n}d"
+        for sizes, kernel, out in [
+                ((5, 7, 6), [2, 3, 2], [3, 4, 3]), ((6, 6, 6), [2], [3]),
+                ((5, 5, 5), [1], [5]), ((5, 5, 5), [5], [1]),
+                ((4, 5, 6), [2], [2, 3, 5]), ((9, 4, 5), [3, 2, 2], [7, 3, 4])]:
+            kernel = kernel[:n] if len(kernel) > 1 else kernel * n
+            out = out[:n] if len(out) > 1 else out * n
+            if n == 3 and any(o + k - 1 >= i
+                              for i, k, o in zip(sizes, kernel, out)):
+                continue  # PyTorch's bound is one less than in two dimensions
+            for batch in ((2, 3), (3,)):
+                x = f(*batch, *sizes[:n], kind=kind)
+                u = torch.rand(batch[0] if len(batch) == 2 else 1, 3, n)
+                case(op, [x, u.to(x.dtype)], kernel_size=kernel,
+                     output_size=out)
+        x, u = f(2, 3, 8, 9, 7, kind=kind), torch.rand(2, 3, n)
+        if n == 2:
+            x = x[..., 0].contiguous()
+        case(op, [x, u.to(x.dtype)], kernel_size=[2] * n,
+             output_ratio=[0.5, 0.7, 0.3][:n])
+    x, u = f(2, 3, 6, 6), torch.rand(2, 3, 2)
+    op = "fractional_max_pool2d"
+    for kernel, attrs in [([2, 2], {}), ([2, 2], {"output_size": [6, 3]}),
+                          ([7, 2], {"output_size": [1, 3]}),
+                          ([2, 2, 2], {"output_size": [3, 3]}),
+                          ([2, 2], {"output_size": [3, 3, 3]})]:
+        case(op, [x, u], kernel_size=kernel, **attrs)
+    for bad in ([x, u[:1]], [x, u[:, :2]], [x, u[..., :1]], [x, u.double()],
+                [f(6, 6), u], [x.long(), u]):
+        case(op, bad, kernel_size=[2, 2], output_size=[3, 3])
+
+
+def gammas(case, f):
+    rows = [1e-3, 0.1, 0.5, 1.0, 1.5, 2.0, 5.0, 9.5, 20.0, 70.0, 200.0, 1000.0]
+    for op, kind in itertools.product(("igamma", "igammac"), ("f32", "f64")):
+        a = torch.tensor(rows, dtype=f(1, kind=kind).dtype)
+        for x in (a, a * 1.1, a * 0.9, a + 3, a * 0.3, a * 2, a * 8, a * 0.01):
+            case(op + "_x", [a, x])
+            case(op + "_x", [a[:, None].contiguous(), x[:4].contiguous()])
+        # PyTorch forgets a NaN beside 0 or infinity.
+        ends = torch.tensor([0.0, INF, -1.0, 1.0, -INF]).to(a)
+        case(op, [ends * 0 + 1, ends * 0 + NAN], grads=False)
+        case(op, [ends[:, None].contiguous(), ends], grads=False)
+        case(op, [f(2, 3, kind=kind).abs(), f(0, 1, 3, kind=kind)], grads=False)
+        case(op, [f(2, kind=kind), f(3, kind=kind)])
+        case(op, [a[4], a[5]], grads=False)
+        case(op, [a, f(1, kind="f64").abs() + 1], grads=False)
+        for half in ("bf16", "f16"):
+            case(op, [a[3:8].to(f(1, kind=half).dtype),
+                      f(5, kind=half).abs() + 1], grads=False)
+
+
+def point_histograms(case, f):
+    for kind, d in itertools.product(("f32", "f64"), (1, 2, 3)):
+        x = f(40, d, kind=kind)
+        w = f(40, kind=kind, shift=3)
+        bins = [3, 4, 2][:d]
+        span = [-1.0, 2.0, -2.5, 2.5, 0.0, 0.0][:2 * d]
+        for dense in (False, True):
+            case("histogramdd", [x], grads=False, bins=bins, density=dense)
+            # Half of the sum may be 0 where weights have both signs.
+            case("histogramdd", [x, w.abs()], grads=False, bins=bins,
+                 density=dense)
+            case("histogramdd", [x], grads=False, bins=bins, density=dense,
+                 range=span if d < 3 else span[:4] + [-1.0, 1.0])
+            edges = [torch.tensor(e).to(x) for e in
+                     ([-2.0, 0.0, 0.5, 3.0], [-1.0, 1.0], [0.0, 0.5, 1.0])][:d]
+            case("histogramdd_edges", [x] + edges, grads=False, density=dense)
+    x = f(2, 4, 5, 2)
+    case("histogramdd", [x, f(2, 4, 5).abs()], grads=False, bins=[2, 3])
+    case("histogramdd", [f(0, 2)], grads=False, bins=[2, 3])
+    case("histogramdd", [torch.ones(3, 2)], grads=False, bins=[2, 3])
+    case("histogramdd", [x], grads=False, bins=[2, 3], range=[0.0, 0.0] * 2)
+    x[0, 0, 0, 0] = NAN
+    case("histogramdd", [x], grads=False, bins=[2, 2], range=[-1.0, 1.0] * 2)
+    x = f(5, 2)
+    case("histogramdd", [f(5)], bins=[2])
+    case("histogramdd", [x.long()], bins=[2, 2])
+    case("histogramdd", [x, f(4)], bins=[2, 2])
+    case("histogramdd", [x, f(5, kind="f64")], bins=[2, 2])
+    for bins in ([2, 2, 2], [2, 0], [-1, 2]):
+        case("histogramdd", [x], bins=bins)
+    case("histogramdd", [x], bins=[2, 2], range=[1.0, 0.0, 0.0, 1.0])
+    case("histogramdd_edges", [x, torch.ones(1), torch.ones(3)])
+
+
+def eigenpairs(case, f):
+    for kind, n, largest in itertools.product(("f32", "f64"), (6, 9),
+                                              (True, False)):
+        q = torch.linalg.qr(regular(kind, n, n))[0]
+        x = (q * (torch.arange(n) + 1.0).to(q) ** 2) @ q.mT
+        b = torch.eye(n).to(q) + x / 100
+        for k in (1, 2):
+            case("lobpcg_abs", [x], grads=False, k=k, largest=largest)
+            case("lobpcg_abs", [x, b], grads=False, k=k, largest=largest)
+        case("lobpcg_abs", [torch.stack([x, 2 * x])], grads=False, k=2,
+             largest=largest)
+
+
+PARTS = (linear_losses, groups, elimination, reflections, tolerances,
+         fractional_pools, gammas, point_histograms, eigenpairs)
 
 
 def parts(case, values, only):
