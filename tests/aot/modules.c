@@ -102,13 +102,14 @@ static bool all_are_wanted(void)
 }
 
 // Chains of thousands of ops test the core, not the compilers, which take
-// minutes and gigabytes for them. The steps of large models are compiled only
-// where all programs are.
+// minutes and gigabytes for them. The steps of large models, and the random
+// values that these begin with, are compiled only where all programs are.
 static bool too_large(const char *text)
 {
   if (strlen(text) <= LARGEST) return false;
   bool is_model = strstr(text, "stablehlo.convolution") != NULL ||
-                  strstr(text, "stablehlo.dot_general") != NULL;
+                  strstr(text, "stablehlo.dot_general") != NULL ||
+                  strstr(text, "stablehlo.rng_bit_generator") != NULL;
   return !is_model || !all_are_wanted();
 }
 
