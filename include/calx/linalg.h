@@ -301,6 +301,24 @@ CALX_API calx_tensor *calx_solve(calx_tensor *a, calx_tensor *b);
 CALX_API calx_tensor *calx_lstsq(calx_tensor *a, calx_tensor *b);
 /** The inverse; as calx_solve. @shape (…, n, n) @source torch.inverse */
 CALX_API calx_tensor *calx_inverse(calx_tensor *x);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_tensorinv_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int ind; /* dimensions that count as rows; 0 = 2 */
+} calx_tensorinv_options;
+/** The inverse by calx_tensordot. @shape (rows …, columns …), as many elements
+ *  each -> (columns …, rows …) @source torch.linalg.tensorinv */
+CALX_API calx_tensor *calx_tensorinv_with(
+    calx_tensor *x, const calx_tensorinv_options *options);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_tensorsolve_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims dims; /* of `a`, moved behind the others first */
+} calx_tensorsolve_options;
+/** The x with calx_tensordot(a, x, .dims = x's rank) = b. @shape a (as b …, as
+ *  x …), b any @source torch.linalg.tensorsolve */
+CALX_API calx_tensor *calx_tensorsolve_with(
+    calx_tensor *a, calx_tensor *b, const calx_tensorsolve_options *options);
 /** The determinant; its gradient is that of an invertible matrix.
  *  @shape (…, n, n) -> (…) @source torch.det */
 CALX_API calx_tensor *calx_det(calx_tensor *x);

@@ -156,6 +156,12 @@ CALX_API calx_tensor *calx_i1e(calx_tensor *x);
 /** The probability of a normal number of at most x. @shape x any
  *  @source torch.special.ndtr */
 CALX_API calx_tensor *calx_ndtr(calx_tensor *x);
+/** log(calx_ndtr(x)), of small probabilities, too. @shape x any
+ *  @source torch.special.log_ndtr */
+CALX_API calx_tensor *calx_log_ndtr(calx_tensor *x);
+/** The number whose calx_ndtr is x; NaN outside of [0, 1]. @shape x any
+ *  @source torch.special.ndtri */
+CALX_API calx_tensor *calx_ndtri(calx_tensor *x);
 /** The regularised lower incomplete gamma function: the integral of t^(a - 1)
  *  e^-t from 0 to x over gamma(a). NaN below 0, of NaN and of both 0. a has no
  *  gradient, as in PyTorch: to ask for it is an error.

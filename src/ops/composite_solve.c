@@ -231,3 +231,89 @@ calx_tensor *calx_logdet(calx_tensor *x)
   return calx_where(calx_lt(sign, cx_ops_number(0)), cx_ops_number((double)NAN),
                     log);
 }
+
+// ---- tensors as matrices ----------------------------------------------------
+
+// The product of the sizes of the dimensions [from, to).
+static int64_t elements(const cx_graph_shape *s, uint32_t from, uint32_t to)
+{
+  int64_t n = 1;
+  for (uint32_t i = from; i < to; i++) n *= s->dims[i];
+  return n;
+}
+
+calx_tensor *calx_tensorinv_with(calx_tensor *x,
+                                 const calx_tensorinv_options *o)
+{
+  CX_OPS_COMPOSITE("tensorinv");
+  calx_tensor *bad;
+  if (cx_ops_unfit("tensorinv", &x, 1, &bad)) return bad;
+  CX_OPS_TAKE_OPTIONS(tensorinv, o, bad);
+  const cx_graph_shape s = *cx_lazy_tensor_shape(x);
+  const int ind = o->ind == 0 ? 2 : o->ind;
+  const bool inside = ind > 0 && (uint32_t)ind <= s.rank;
+  const uint32_t rows = inside ? (uint32_t)ind : 0;
+  const int64_t n = elements(&s, 0, rows);
+  if (!inside || n != elements(&s, rows, s.rank)) {
+    return cx_ops_invalid(
+        "tensorinv: .ind is %d of %s: as many elements in the dimensions before "
+        "it as in the others are wanted",
+        ind, cx_graph_shape_str(&s));
+  }
+  cx_graph_shape to = { .rank = s.rank };
+  for (uint32_t i = 0; i < s.rank; i++)
+    to.dims[i] = s.dims[(rows + i) % s.rank];
+  return calx_reshape(calx_inverse(calx_reshape(x, CALX_SHAPE(n, n))),
+                      cx_ops_dims_of(&to));
+}
+
+// `a` with the dimensions of the list behind the others.
+static calx_tensor *moved_last(calx_tensor *a, const calx_dims *dims)
+{
+  const cx_graph_shape *s = cx_lazy_tensor_shape(a);
+  int64_t order[CALX_MAX_RANK];
+  uint32_t n = 0, d;
+  bool moved[CALX_MAX_RANK] = { false };
+  for (size_t i = 0; i < dims->count; i++) {
+    if (i >= s->rank || !cx_ops_dim(dims->values[i], s->rank, &d) || moved[d]) {
+      return cx_ops_invalid(
+          "tensorsolve: .dims[%zu] is no dimension of %s, or is there twice", i,
+          cx_graph_shape_str(s));
+    }
+    moved[d] = true;
+  }
+  for (uint32_t i = 0; i < s->rank; i++) {
+    if (!moved[i]) order[n++] = i;
+  }
+  for (size_t i = 0; i < dims->count; i++) {
+    if (cx_ops_dim(dims->values[i], s->rank, &d)) order[n++] = d;
+  }
+  return calx_permute(a, calx_dims_of(order, s->rank));
+}
+
+calx_tensor *calx_tensorsolve_with(calx_tensor *a, calx_tensor *b,
+                                   const calx_tensorsolve_options *o)
+{
+  CX_OPS_COMPOSITE("tensorsolve");
+  calx_tensor *in[2] = { a, b }, *bad;
+  if (cx_ops_unfit("tensorsolve", in, 2, &bad)) return bad;
+  CX_OPS_TAKE_OPTIONS(tensorsolve, o, bad);
+  if (o->dims.count != 0) a = moved_last(a, &o->dims);
+  if (cx_lazy_tensor_poisoned(a)) return a;
+  const cx_graph_shape s = *cx_lazy_tensor_shape(a);
+  const cx_graph_shape of_b = *cx_lazy_tensor_shape(b);
+  const uint32_t rows = of_b.rank < s.rank ? of_b.rank : s.rank;
+  const int64_t n = elements(&s, 0, rows);
+  if (of_b.rank > s.rank || n != elements(&s, rows, s.rank) ||
+      n != elements(&of_b, 0, of_b.rank)) {
+    return cx_ops_invalid(
+        "tensorsolve: %s and %s do not fit: the first dimensions of `a` are "
+        "those of b, and the others have as many elements",
+        cx_graph_shape_str(&s), cx_graph_shape_str(&of_b));
+  }
+  cx_graph_shape to = { .rank = s.rank - rows };
+  for (uint32_t i = 0; i < to.rank; i++) to.dims[i] = s.dims[rows + i];
+  calx_tensor *x = calx_solve(calx_reshape(a, CALX_SHAPE(n, n)),
+                              calx_reshape(b, CALX_SHAPE(n)));
+  return calx_reshape(x, cx_ops_dims_of(&to));
+}

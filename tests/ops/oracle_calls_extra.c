@@ -123,6 +123,10 @@ static calx_tensor *lobpcg(call *c)
   ROW(pinv_within, calx_pinv(X, .rtol = real_said(c, "rtol"), .atol = real(c, "atol"))) \
   ROW(fractional_max_pool2d, MANY(2, fractional_pool(c, 2))) \
   ROW(fractional_max_pool3d, MANY(2, fractional_pool(c, 3))) \
+  ROW(log_ndtr, calx_log_ndtr(X)) \
+  ROW(ndtri, calx_ndtri(X)) \
+  ROW(tensorinv, calx_tensorinv(X, .ind = (int)real(c, "ind"))) \
+  ROW(tensorsolve, calx_tensorsolve(X, Y, .dims = list(c, "dims"))) \
   ROW(igamma, calx_igamma(X, Y)) \
   ROW(igammac, calx_igammac(X, Y)) \
   ROW(igamma_x, calx_igamma(calx_detach(X), Y)) \

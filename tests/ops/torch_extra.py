@@ -69,7 +69,15 @@ def lobpcg(x, b=None, k=1, largest=True):
     return mine, (inverse.mT @ v[..., :k]).abs()
 
 
+def as_tuple(x):
+    return None if x is None else tuple(x)
+
+
 SPECIAL = {
+    "log_ndtr": torch.special.log_ndtr, "ndtri": torch.special.ndtri,
+    "tensorinv": torch.linalg.tensorinv,
+    "tensorsolve": lambda a, b, dims=None:
+        torch.linalg.tensorsolve(a, b, as_tuple(dims)),
     **{f"fractional_max_pool{n}d": fractional(n) for n in (2, 3)},
     "igamma_x": lambda a, x: torch.igamma(a.detach(), x),
     "igammac_x": lambda a, x: torch.igammac(a.detach(), x),
@@ -362,8 +370,51 @@ def eigenpairs(case, f):
              largest=largest)
 
 
+def normals(case, f):
+    p = torch.cat([torch.linspace(0.01, 0.99, 50), torch.tensor(
+        [1e-3, 1e-6, 1e-12, 1e-30, 0.019, 0.0201, 1 - 1e-3, 1 - 1e-6])])
+    x = torch.cat([torch.linspace(-12, 8, 81), torch.tensor(
+        [-9.85, -9.95, -1.0, -1.001, -40.0, 0.0])])
+    for dtype in (torch.float32, torch.float64):
+        case("ndtri", [p.to(dtype)])
+        case("log_ndtr", [x.to(dtype)])
+        ends = torch.tensor([0.0, 1.0, -0.1, 1.1, NAN, INF, -INF], dtype=dtype)
+        case("ndtri", [ends], grads=False)
+        case("log_ndtr", [ends], grads=False)
+        # PyTorch's f32 gradient is 4 % off here.
+        case("log_ndtr", [torch.tensor([-1e3], dtype=dtype)], grads=False)
+    for op, kind in itertools.product(("ndtri", "log_ndtr"), ("i64", "bool")):
+        case(op, [f(2, 3, kind=kind)], grads=False)
+    for op, s in itertools.product(("ndtri", "log_ndtr"), [(), (0,), (2, 1)]):
+        case(op, [f(*s).abs() / 8 + 0.1])
+
+
+def tensor_equations(case, f):
+    for kind in ("f32", "f64"):
+        for s, ind in [((2, 3, 6), 2), ((4, 4), 1), ((2, 3, 3, 2), 2),
+                       ((6, 2, 3), 1), ((1, 1), 1), ((4, 2, 2), 1)]:
+            n = 1
+            for d in s[:ind]:
+                n *= d
+            x = regular(kind, n, n).reshape(s)
+            case("tensorinv", [x], ind=ind)
+            case("tensorsolve", [x, f(*s[:ind], kind=kind)])
+        x = regular(kind, 6, 6).reshape(2, 3, 3, 2)
+        case("tensorinv", [x])
+        b = f(3, 2, kind=kind)
+        for dims in ([0, 1], [0, 2], [-1], [1], [0, 0], [4], [3, 1, 0]):
+            case("tensorsolve", [x, b], dims=dims)
+    x = f(2, 3, 6, kind="f64")
+    for ind in (-1, 1, 3, 4):
+        case("tensorinv", [x], ind=ind)
+    case("tensorsolve", [x, f(2, kind="f64")])
+    case("tensorsolve", [x, f(2, 3)])
+    case("tensorsolve", [f(3, 3), f(1, 3, 3, 3)])
+
+
 PARTS = (linear_losses, groups, elimination, reflections, tolerances,
-         fractional_pools, gammas, point_histograms, eigenpairs)
+         fractional_pools, gammas, point_histograms, eigenpairs, normals,
+         tensor_equations)
 
 
 def parts(case, values, only):
