@@ -302,8 +302,9 @@ static void test_poisson(void **state)
                   p, DRAWS);
     }
   }
-  calx_tensor *x = calx_poisson(support_tensor(
-      CALX_F64, CALX_SHAPE(4), (double[]){ 0, -1, NAN, INFINITY }));
+  calx_tensor *x = calx_poisson(
+      support_tensor(CALX_F64, CALX_SHAPE(4),
+                     (double[]){ 0, -1, (double)NAN, (double)INFINITY }));
   size_t n;
   double *v = support_read(x, &n);
   assert_true(v[0] == 0 && isnan(v[1]) && isnan(v[2]) && isnan(v[3]));

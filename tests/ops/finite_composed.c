@@ -34,6 +34,19 @@ static calx_tensor *thirds(void)
   return calx_tensor_from(i, CALX_I64, CALX_SHAPE(3));
 }
 
+static calx_tensor *ends(void)
+{
+  static const int32_t i[2] = { 1, 4 };
+  return calx_tensor_from(i, CALX_I32, CALX_SHAPE(2));
+}
+
+// With a diagonal by which no row is near another as a pivot.
+static calx_tensor *shifted(calx_tensor *x)
+{
+  int64_t m = calx_tensor_dim(x, 0), n = calx_tensor_dim(x, 1);
+  return calx_add(x, calx_mul(4, calx_eye(m, n, .dtype = CALX_F64)));
+}
+
 static calx_tensor *lists(void)
 {
   static const int64_t i[8] = { 3, 0, -1, 1, 2, -1, 0, 0 };
@@ -182,6 +195,18 @@ static calx_tensor *slope(calx_tensor *x)
   ROW(solve_triangular_right, (calx_square(calx_solve_triangular(positive(x), in[1], .upper = true, .right = true, .unitriangular = true))), -1, 1, false, { 3, 3 }, { 2, 3 }) \
   ROW(qr, (qr_of(x)), -1, 1, false, { 4, 3 }) \
   ROW(qr_wide, (qr_of(x)), -1, 1, false, { 3, 4 }) \
+  ROW(lu_factor, (calx_square(calx_lu_factor(positive(x), NULL))), -1, 1, false, { 3, 3 }) \
+  ROW(lu_tall, (calx_square(calx_lu_factor(shifted(x), NULL))), -1, 1, false, { 4, 3 }) \
+  ROW(lu_wide, (calx_square(calx_lu_factor(shifted(x), NULL))), -1, 1, false, { 3, 4 }) \
+  ROW(householder_product, (calx_square(calx_householder_product(x, in[1]))), -1, 1, false, { 4, 3 }, { 2 }) \
+  ROW(ormqr, (calx_square(calx_ormqr(x, in[1], in[2], .transpose = true))), -1, 1, false, { 4, 3 }, { 2 }, { 4, 2 }) \
+  ROW(tensorsolve, (calx_square(calx_tensorsolve(calx_reshape(shifted(x), CALX_DIMS(2, 2, 4)), in[1]))), -1, 1, false, { 4, 4 }, { 2, 2 }) \
+  ROW(igamma, (calx_igamma(calx_full(CALX_SCALAR, 2.5, .dtype = CALX_F64), x)), 0.5, 5, false, { 2, 3 }) \
+  ROW(igammac, (calx_igammac(calx_full(CALX_SCALAR, 2.5, .dtype = CALX_F64), x)), 0.5, 5, false, { 2, 3 }) \
+  ROW(log_ndtr, (calx_log_ndtr(x)), -14, 3, false, { 2, 8 }) \
+  ROW(ndtri, (calx_ndtri(x)), 0.05, 0.95, false, { 2, 3 }) \
+  ROW(grouped_mm, (calx_square(calx_grouped_mm(x, in[1], ends()))), -1, 1, false, { 4, 2 }, { 2, 2, 3 }) \
+  ROW(linear_cross_entropy, (calx_linear_cross_entropy(x, in[1], thirds(), .linear_bias = in[2])), -1, 1, false, { 3, 2 }, { 4, 2 }, { 4 }) \
   ROW(solve, (calx_square(calx_solve(positive(x), in[1]))), -1, 1, false, { 3, 3 }, { 2, 3, 2 }) \
   ROW(lstsq, (calx_square(calx_lstsq(calx_add(x, calx_eye(4, 2, .dtype = CALX_F64)), in[1]))), -0.2, 0.2, false, { 4, 2 }, { 4, 2 }) \
   ROW(eigh, (eigh_of(calx_add(positive(x), calx_diag(calx_arange(0, 3, 1), 0)))), -1, 1, false, { 3, 3 }) \
