@@ -295,6 +295,12 @@ inline tensor arange(double start, double end, double step = 1,
   here.set();
   return calx_arange_with(start, end, step, &o);
 }
+/** From 0, in steps of 1. @shape as calx_arange */
+inline tensor arange(double end, const options<calx_create_options> &o = {},
+                     const place &here = place())
+{
+  return arange(0, end, 1, o, here);
+}
 /** @shape as calx_max_pool2d */
 inline tensor max_pool2d(const operand &x, int64_t kernel_size,
                          const options<calx_max_pool2d_options> &o = {})
@@ -358,14 +364,14 @@ inline tensor select(const operand &x, int dim, int64_t index)
   return calx_select(x.get(), dim, index);
 }
 
-#define CALX_HPP_LIST_(name)                                               \
-  inline tensor name(std::initializer_list<tensor> list, int dim,          \
-                     const place &line = place())                          \
-  {                                                                        \
-    std::vector<calx_tensor *> tensors;                                    \
-    for (const tensor &t : list) tensors.push_back(t.get());               \
-    line.set();                                                            \
-    return calx_##name(tensors.data(), tensors.size(), dim);               \
+#define CALX_HPP_LIST_(name)                                      \
+  inline tensor name(std::initializer_list<tensor> list, int dim, \
+                     const place &line = place())                 \
+  {                                                               \
+    std::vector<calx_tensor *> tensors;                           \
+    for (const tensor &t : list) tensors.push_back(t.get());      \
+    line.set();                                                   \
+    return calx_##name(tensors.data(), tensors.size(), dim);      \
   }
 CALX_HPP_LIST_(cat)
 CALX_HPP_LIST_(stack)

@@ -20,7 +20,7 @@ extern "C" {
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_feature_dropout_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0 */
+  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0; in C: 0 is 0 */
   CALX_NAMED bool eval; /* x as it is */
 } calx_feature_dropout_options;
 /** x / (1 - p), and 0 for each channel of each sample with probability p.

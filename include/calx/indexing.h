@@ -109,7 +109,7 @@ CALX_API calx_tensor *calx_index_copy(calx_tensor *x, int dim,
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_sort_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0 */
+  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
   CALX_NAMED bool descending;
   CALX_NAMED calx_tensor **out_indices; /* NULL: none; i64 */
 } calx_sort_options;
@@ -123,7 +123,7 @@ CALX_API calx_tensor *calx_argsort_with(calx_tensor *x,
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_topk_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0 */
+  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
   CALX_NAMED bool smallest;
   CALX_NAMED calx_tensor **out_indices; /* NULL: none; i64 */
 } calx_topk_options;

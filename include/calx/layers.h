@@ -223,7 +223,7 @@ CALX_API calx_module *calx_nn_local_response_norm_with(
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_nn_dropout_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double p; /* 0 = 0.5, CALX_ZERO = 0 */
+  CALX_NAMED double p; /* 0 = 0.5, CALX_ZERO = 0; in C: 0 is 0 */
 } calx_nn_dropout_options;
 /** calx_dropout in training, x in evaluation. @source torch.nn.Dropout */
 CALX_API calx_module *calx_nn_dropout_with(
@@ -274,12 +274,13 @@ CALX_API calx_module *calx_nn_feature_alpha_dropout_with(
 #define calx_nn_rms_norm(...) CALX_CALL_3_(calx_nn_rms_norm_with, calx_nn_layer_norm_options, __VA_ARGS__)
 #define calx_nn_group_norm(...) CALX_CALL_4_(calx_nn_group_norm_with, calx_nn_layer_norm_options, __VA_ARGS__)
 #define calx_nn_local_response_norm(...) CALX_CALL_3_(calx_nn_local_response_norm_with, calx_nn_local_response_norm_options, __VA_ARGS__)
-#define calx_nn_dropout(...) CALX_CALL_2_(calx_nn_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
-#define calx_nn_dropout1d(...) CALX_CALL_2_(calx_nn_dropout1d_with, calx_nn_dropout_options, __VA_ARGS__)
-#define calx_nn_dropout2d(...) CALX_CALL_2_(calx_nn_dropout2d_with, calx_nn_dropout_options, __VA_ARGS__)
-#define calx_nn_dropout3d(...) CALX_CALL_2_(calx_nn_dropout3d_with, calx_nn_dropout_options, __VA_ARGS__)
-#define calx_nn_alpha_dropout(...) CALX_CALL_2_(calx_nn_alpha_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
-#define calx_nn_feature_alpha_dropout(...) CALX_CALL_2_(calx_nn_feature_alpha_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
+CALX_WRITTEN_(calx_nn_dropout_options, p, calx_written_);
+#define calx_nn_dropout(...) CALX_CALL_2_W_(calx_nn_dropout_with, calx_nn_dropout_options, p, __VA_ARGS__)
+#define calx_nn_dropout1d(...) CALX_CALL_2_W_(calx_nn_dropout1d_with, calx_nn_dropout_options, p, __VA_ARGS__)
+#define calx_nn_dropout2d(...) CALX_CALL_2_W_(calx_nn_dropout2d_with, calx_nn_dropout_options, p, __VA_ARGS__)
+#define calx_nn_dropout3d(...) CALX_CALL_2_W_(calx_nn_dropout3d_with, calx_nn_dropout_options, p, __VA_ARGS__)
+#define calx_nn_alpha_dropout(...) CALX_CALL_2_W_(calx_nn_alpha_dropout_with, calx_nn_dropout_options, p, __VA_ARGS__)
+#define calx_nn_feature_alpha_dropout(...) CALX_CALL_2_W_(calx_nn_feature_alpha_dropout_with, calx_nn_dropout_options, p, __VA_ARGS__)
 #ifndef CALX_NO_SITES
 #define calx_nn_sequential(...) (calx_at_(CALX_HERE), calx_nn_sequential(__VA_ARGS__))
 #define calx_nn_module_list(...) (calx_at_(CALX_HERE), calx_nn_module_list(__VA_ARGS__))

@@ -36,10 +36,37 @@
 extern "C" {
 #endif
 
-/** In a floating option where zero is not the default: zero. */
+/** In a floating option where zero is not the default: zero. C's macros take a
+ *  0 that is written for it where the option says "in C: 0 is 0". */
 #define CALX_ZERO (-0.0)
 /** In an integer option where zero is not the default: zero. */
 #define CALX_ZERO_INT INT64_MIN
+#ifndef __cplusplus
+// What stands in an option that the program does not write.
+#define CALX_UNWRITTEN_ (-1.7976931348623157e308)
+#define CALX_UNWRITTEN_DIM_ (-INT32_MAX)
+static inline double calx_written_(double value)
+{
+  return value == CALX_UNWRITTEN_ ? 0 : value == 0 ? CALX_ZERO : value;
+}
+static inline int calx_written_dim_(int dim)
+{
+  return dim == CALX_UNWRITTEN_DIM_ ? 0 : dim == 0 ? INT32_MIN : dim;
+}
+static inline int64_t calx_written_int_(int64_t value)
+{
+  return value == CALX_UNWRITTEN_DIM_ ? 0 : value == 0 ? CALX_ZERO_INT : value;
+}
+// O_written_(options): where the field is not written, the default; where 0 is
+// written, 0.
+#define CALX_WRITTEN_(O, field, value)      \
+  static inline O *O##_written_(O *options) \
+  {                                         \
+    options->field = value(options->field); \
+    return options;                         \
+  }                                         \
+  _Static_assert(sizeof(O) != 0, "")
+#endif
 
 // ---- numbers as operands ----------------------------------------------------
 
@@ -77,8 +104,10 @@ CALX_API calx_tensor *calx_ones_with(calx_dims shape,
 CALX_API calx_tensor *calx_full_with(calx_dims shape, double value,
                                      const calx_create_options *options);
 /**
- * start, start + step, … up to but without `end`.
- * @shape (ceil((end - start) / step))  @dtype default: i64
+ * start, start + step, … up to but without `end`. In C also calx_arange(end)
+ * and calx_arange(start, end), from 0 and in steps of 1.
+ * @shape (ceil((end - start) / step))  @dtype default: i64 where all three are
+ *        whole numbers, else f32
  * @errors INVALID_ARGUMENT step 0, or of the wrong sign
  * @source torch.arange
  */
@@ -373,7 +402,7 @@ CALX_API calx_tensor *calx_norm_with(calx_tensor *x,
 typedef struct CALX_OPTIONS calx_normalize_options {
   CALX_NAMED size_t size;
   CALX_NAMED double p;    /* 0 = 2, CALX_ZERO = 0 */
-  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0 */
+  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0; in C: 0 is 0 */
   CALX_NAMED double eps;  /* the least norm; 0 = 1e-12 */
 } calx_normalize_options;
 /** x over its norm along a dimension. @shape x any
@@ -383,7 +412,7 @@ CALX_API calx_tensor *calx_normalize_with(
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_cosine_similarity_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0 */
+  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0; in C: 0 is 0 */
   CALX_NAMED double eps;  /* the least norm; 0 = 1e-8 */
 } calx_cosine_similarity_options;
 /** The cosine of the angle between x and y along a dimension, which is removed.
@@ -622,7 +651,7 @@ CALX_API calx_tensor *calx_cross_entropy_with(
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_dropout_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0 */
+  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0; in C: 0 is 0 */
   CALX_NAMED bool eval; /* x as it is */
 } calx_dropout_options;
 /** x / (1 - p), and 0 for each element with probability p. @shape x any

@@ -33,6 +33,57 @@
 #define CALX_N_(v) calx_here_(CALX_OPERAND_(v), CALX_HERE)
 #define CALX_O_(options) calx_options_here_(options, CALX_HERE)
 
+// calx_arange(end), calx_arange(start, end) and calx_arange(start, end, step);
+// what comes next has a name. Without one it reaches a stop. Of gcc's two kinds
+// one takes no number and the other no braces, so a call is tried with both.
+#if defined(__clang__)
+#define CALX_STOP_1_(name) CALX_NAMED
+#define CALX_STOP_2_(name) CALX_NAMED
+#else
+#define CALX_STOP_1_(name) \
+  __extension__ struct {   \
+    struct {               \
+    } none;                \
+  } name[0];
+#define CALX_STOP_2_(name) \
+  struct CALX_OPTIONS {    \
+    int none;              \
+  } name;
+#endif
+#define CALX_ARANGE_CALL_(stop, type)              \
+  typedef struct type {                            \
+    double start, end, step;                       \
+    stop(before_size) size_t size;                 \
+    stop(before_dtype) calx_dtype dtype;           \
+    stop(before_device) calx_device *device;       \
+    stop(before_requires_grad) bool requires_grad; \
+  } type
+CALX_ARANGE_CALL_(CALX_STOP_1_, calx_arange_call_);
+CALX_ARANGE_CALL_(CALX_STOP_2_, calx_arange_braces_);
+#undef CALX_ARANGE_CALL_
+#undef CALX_STOP_1_
+#undef CALX_STOP_2_
+static inline calx_tensor *calx_arange_here_(const calx_site *site,
+                                             calx_arange_call_ call)
+{
+  bool one = call.end == CALX_UNWRITTEN_;
+  calx_create_options options = { .size = call.size,
+                                  .dtype = call.dtype,
+                                  .device = call.device,
+                                  .requires_grad = call.requires_grad };
+  calx_at_(site);
+  return calx_arange_with(one ? 0 : call.start, one ? call.start : call.end,
+                          call.step, &options);
+}
+CALX_WRITTEN_(calx_diff_options, dim, calx_written_dim_);
+CALX_WRITTEN_(calx_trapezoid_options, dim, calx_written_dim_);
+CALX_WRITTEN_(calx_sort_options, dim, calx_written_dim_);
+CALX_WRITTEN_(calx_topk_options, dim, calx_written_dim_);
+CALX_WRITTEN_(calx_normalize_options, dim, calx_written_int_);
+CALX_WRITTEN_(calx_cosine_similarity_options, dim, calx_written_int_);
+CALX_WRITTEN_(calx_dropout_options, p, calx_written_);
+CALX_WRITTEN_(calx_feature_dropout_options, p, calx_written_);
+
 // An operand: a tensor as it is, a number as calx_scalar() makes it.
 static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
 {
@@ -400,7 +451,7 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 #define calx_nanquantile(x, ...) CALX_NANQUANTILE_(x, __VA_ARGS__, .size = sizeof(calx_quantile_options))
 #define CALX_NANQUANTILE_(x, q, ...) (calx_at_(CALX_HERE), calx_nanquantile_with(CALX_T_(x), CALX_N_(q), CALX_O_((&(calx_quantile_options){ __VA_ARGS__ }))))
 #define calx_diff(...) CALX_DIFF_(__VA_ARGS__, .size = sizeof(calx_diff_options))
-#define CALX_DIFF_(x, ...) (calx_at_(CALX_HERE), calx_diff_with(CALX_T_(x), CALX_O_((&(calx_diff_options){ __VA_ARGS__ }))))
+#define CALX_DIFF_(x, ...) (calx_at_(CALX_HERE), calx_diff_with(CALX_T_(x), CALX_O_(calx_diff_options_written_(&(calx_diff_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_cov(...) CALX_COV_(__VA_ARGS__, .size = sizeof(calx_cov_options))
 #define CALX_COV_(x, ...) (calx_at_(CALX_HERE), calx_cov_with(CALX_T_(x), CALX_O_((&(calx_cov_options){ __VA_ARGS__ }))))
 #define calx_corrcoef(x) (calx_at_(CALX_HERE), calx_corrcoef(CALX_T_(x)))
@@ -439,11 +490,11 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 #define calx_embedding(index, ...) CALX_EMBEDDING_(index, __VA_ARGS__, .size = sizeof(calx_embedding_options))
 #define CALX_EMBEDDING_(index, weight, ...) (calx_at_(CALX_HERE), calx_embedding_with(CALX_T_(index), CALX_T_(weight), CALX_O_((&(calx_embedding_options){ __VA_ARGS__ }))))
 #define calx_sort(...) CALX_SORT_(__VA_ARGS__, .size = sizeof(calx_sort_options))
-#define CALX_SORT_(x, ...) (calx_at_(CALX_HERE), calx_sort_with(CALX_T_(x), CALX_O_((&(calx_sort_options){ __VA_ARGS__ }))))
+#define CALX_SORT_(x, ...) (calx_at_(CALX_HERE), calx_sort_with(CALX_T_(x), CALX_O_(calx_sort_options_written_(&(calx_sort_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_argsort(...) CALX_ARGSORT_(__VA_ARGS__, .size = sizeof(calx_sort_options))
-#define CALX_ARGSORT_(x, ...) (calx_at_(CALX_HERE), calx_argsort_with(CALX_T_(x), CALX_O_((&(calx_sort_options){ __VA_ARGS__ }))))
+#define CALX_ARGSORT_(x, ...) (calx_at_(CALX_HERE), calx_argsort_with(CALX_T_(x), CALX_O_(calx_sort_options_written_(&(calx_sort_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_topk(x, ...) CALX_TOPK_(x, __VA_ARGS__, .size = sizeof(calx_topk_options))
-#define CALX_TOPK_(x, k, ...) (calx_at_(CALX_HERE), calx_topk_with(CALX_T_(x), k, CALX_O_((&(calx_topk_options){ __VA_ARGS__ }))))
+#define CALX_TOPK_(x, k, ...) (calx_at_(CALX_HERE), calx_topk_with(CALX_T_(x), k, CALX_O_(calx_topk_options_written_(&(calx_topk_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_nonzero(...) CALX_NONZERO_(__VA_ARGS__, .size = sizeof(calx_select_options))
 #define CALX_NONZERO_(x, ...) (calx_at_(CALX_HERE), calx_nonzero_with(CALX_T_(x), CALX_O_((&(calx_select_options){ __VA_ARGS__ }))))
 #define calx_masked_select(x, ...) CALX_MASKED_SELECT_(x, __VA_ARGS__, .size = sizeof(calx_select_options))
@@ -467,7 +518,7 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 
 // ---- attention, dropout ----
 #define calx_dropout(...) CALX_DROPOUT_(__VA_ARGS__, .size = sizeof(calx_dropout_options))
-#define CALX_DROPOUT_(x, ...) (calx_at_(CALX_HERE), calx_dropout_with(CALX_T_(x), CALX_O_((&(calx_dropout_options){ __VA_ARGS__ }))))
+#define CALX_DROPOUT_(x, ...) (calx_at_(CALX_HERE), calx_dropout_with(CALX_T_(x), CALX_O_(calx_dropout_options_written_(&(calx_dropout_options){ .p = CALX_UNWRITTEN_, __VA_ARGS__ }))))
 #define calx_scaled_dot_product_attention(query, key, ...) CALX_ATTENTION_(query, key, __VA_ARGS__, .size = sizeof(calx_attention_options))
 #define CALX_ATTENTION_(query, key, value, ...) (calx_at_(CALX_HERE), calx_scaled_dot_product_attention_with(CALX_T_(query), CALX_T_(key), CALX_T_(value), CALX_O_((&(calx_attention_options){ __VA_ARGS__ }))))
 
@@ -504,15 +555,15 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 
 // ---- calx/functional.h ----
 #define calx_dropout1d(...) CALX_DROPOUT1D_(__VA_ARGS__, .size = sizeof(calx_feature_dropout_options))
-#define CALX_DROPOUT1D_(x, ...) (calx_at_(CALX_HERE), calx_dropout1d_with(CALX_T_(x), CALX_O_((&(calx_feature_dropout_options){ __VA_ARGS__ }))))
+#define CALX_DROPOUT1D_(x, ...) (calx_at_(CALX_HERE), calx_dropout1d_with(CALX_T_(x), CALX_O_(calx_feature_dropout_options_written_(&(calx_feature_dropout_options){ .p = CALX_UNWRITTEN_, __VA_ARGS__ }))))
 #define calx_dropout2d(...) CALX_DROPOUT2D_(__VA_ARGS__, .size = sizeof(calx_feature_dropout_options))
-#define CALX_DROPOUT2D_(x, ...) (calx_at_(CALX_HERE), calx_dropout2d_with(CALX_T_(x), CALX_O_((&(calx_feature_dropout_options){ __VA_ARGS__ }))))
+#define CALX_DROPOUT2D_(x, ...) (calx_at_(CALX_HERE), calx_dropout2d_with(CALX_T_(x), CALX_O_(calx_feature_dropout_options_written_(&(calx_feature_dropout_options){ .p = CALX_UNWRITTEN_, __VA_ARGS__ }))))
 #define calx_dropout3d(...) CALX_DROPOUT3D_(__VA_ARGS__, .size = sizeof(calx_feature_dropout_options))
-#define CALX_DROPOUT3D_(x, ...) (calx_at_(CALX_HERE), calx_dropout3d_with(CALX_T_(x), CALX_O_((&(calx_feature_dropout_options){ __VA_ARGS__ }))))
+#define CALX_DROPOUT3D_(x, ...) (calx_at_(CALX_HERE), calx_dropout3d_with(CALX_T_(x), CALX_O_(calx_feature_dropout_options_written_(&(calx_feature_dropout_options){ .p = CALX_UNWRITTEN_, __VA_ARGS__ }))))
 #define calx_alpha_dropout(...) CALX_ALPHA_DROPOUT_(__VA_ARGS__, .size = sizeof(calx_feature_dropout_options))
-#define CALX_ALPHA_DROPOUT_(x, ...) (calx_at_(CALX_HERE), calx_alpha_dropout_with(CALX_T_(x), CALX_O_((&(calx_feature_dropout_options){ __VA_ARGS__ }))))
+#define CALX_ALPHA_DROPOUT_(x, ...) (calx_at_(CALX_HERE), calx_alpha_dropout_with(CALX_T_(x), CALX_O_(calx_feature_dropout_options_written_(&(calx_feature_dropout_options){ .p = CALX_UNWRITTEN_, __VA_ARGS__ }))))
 #define calx_feature_alpha_dropout(...) CALX_FEATURE_ALPHA_DROPOUT_(__VA_ARGS__, .size = sizeof(calx_feature_dropout_options))
-#define CALX_FEATURE_ALPHA_DROPOUT_(x, ...) (calx_at_(CALX_HERE), calx_feature_alpha_dropout_with(CALX_T_(x), CALX_O_((&(calx_feature_dropout_options){ __VA_ARGS__ }))))
+#define CALX_FEATURE_ALPHA_DROPOUT_(x, ...) (calx_at_(CALX_HERE), calx_feature_alpha_dropout_with(CALX_T_(x), CALX_O_(calx_feature_dropout_options_written_(&(calx_feature_dropout_options){ .p = CALX_UNWRITTEN_, __VA_ARGS__ }))))
 #define calx_rrelu(...) CALX_RRELU_(__VA_ARGS__, .size = sizeof(calx_rrelu_options))
 #define CALX_RRELU_(x, ...) (calx_at_(CALX_HERE), calx_rrelu_with(CALX_T_(x), CALX_O_((&(calx_rrelu_options){ __VA_ARGS__ }))))
 #define calx_gumbel_softmax(x, ...) CALX_GUMBEL_SOFTMAX_(x, __VA_ARGS__, .size = sizeof(calx_gumbel_softmax_options))
@@ -569,9 +620,9 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 #define calx_argwhere(...) CALX_ARGWHERE_(__VA_ARGS__, .size = sizeof(calx_select_options))
 #define CALX_ARGWHERE_(x, ...) (calx_at_(CALX_HERE), calx_argwhere_with(CALX_T_(x), CALX_O_((&(calx_select_options){ __VA_ARGS__ }))))
 #define calx_trapezoid(...) CALX_TRAPEZOID_(__VA_ARGS__, .size = sizeof(calx_trapezoid_options))
-#define CALX_TRAPEZOID_(x, ...) (calx_at_(CALX_HERE), calx_trapezoid_with(CALX_T_(x), CALX_O_((&(calx_trapezoid_options){ __VA_ARGS__ }))))
+#define CALX_TRAPEZOID_(x, ...) (calx_at_(CALX_HERE), calx_trapezoid_with(CALX_T_(x), CALX_O_(calx_trapezoid_options_written_(&(calx_trapezoid_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_cumulative_trapezoid(...) CALX_CUMULATIVE_TRAPEZOID_(__VA_ARGS__, .size = sizeof(calx_trapezoid_options))
-#define CALX_CUMULATIVE_TRAPEZOID_(x, ...) (calx_at_(CALX_HERE), calx_cumulative_trapezoid_with(CALX_T_(x), CALX_O_((&(calx_trapezoid_options){ __VA_ARGS__ }))))
+#define CALX_CUMULATIVE_TRAPEZOID_(x, ...) (calx_at_(CALX_HERE), calx_cumulative_trapezoid_with(CALX_T_(x), CALX_O_(calx_trapezoid_options_written_(&(calx_trapezoid_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_diagonal_scatter(x, ...) CALX_DIAGONAL_SCATTER_(x, __VA_ARGS__, .size = sizeof(calx_diagonal_options))
 #define CALX_DIAGONAL_SCATTER_(x, source, ...) (calx_at_(CALX_HERE), calx_diagonal_scatter_with(CALX_T_(x), CALX_T_(source), CALX_O_((&(calx_diagonal_options){ __VA_ARGS__ }))))
 #define calx_gradient(x, ...) CALX_GRADIENT_(x, __VA_ARGS__, .size = sizeof(calx_gradient_options))
@@ -643,9 +694,9 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 #define calx_norm(...) CALX_NORM_(__VA_ARGS__, .size = sizeof(calx_norm_options))
 #define CALX_NORM_(x, ...) (calx_at_(CALX_HERE), calx_norm_with(CALX_T_(x), CALX_O_((&(calx_norm_options){ __VA_ARGS__ }))))
 #define calx_normalize(...) CALX_NORMALIZE_(__VA_ARGS__, .size = sizeof(calx_normalize_options))
-#define CALX_NORMALIZE_(x, ...) (calx_at_(CALX_HERE), calx_normalize_with(CALX_T_(x), CALX_O_((&(calx_normalize_options){ __VA_ARGS__ }))))
+#define CALX_NORMALIZE_(x, ...) (calx_at_(CALX_HERE), calx_normalize_with(CALX_T_(x), CALX_O_(calx_normalize_options_written_(&(calx_normalize_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_cosine_similarity(x, ...) CALX_COSINE_SIMILARITY_(x, __VA_ARGS__, .size = sizeof(calx_cosine_similarity_options))
-#define CALX_COSINE_SIMILARITY_(x, y, ...) (calx_at_(CALX_HERE), calx_cosine_similarity_with(CALX_T_(x), CALX_T_(y), CALX_O_((&(calx_cosine_similarity_options){ __VA_ARGS__ }))))
+#define CALX_COSINE_SIMILARITY_(x, y, ...) (calx_at_(CALX_HERE), calx_cosine_similarity_with(CALX_T_(x), CALX_T_(y), CALX_O_(calx_cosine_similarity_options_written_(&(calx_cosine_similarity_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
 #define calx_amax(...) CALX_AMAX_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
 #define CALX_AMAX_(x, ...) (calx_at_(CALX_HERE), calx_amax_with(CALX_T_(x), CALX_O_((&(calx_reduce_options){ __VA_ARGS__ }))))
 #define calx_amin(...) CALX_AMIN_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
@@ -668,8 +719,8 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 #define CALX_RANDN_(x, ...) (calx_at_(CALX_HERE), calx_randn_with(x, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
 #define calx_full(shape, ...) CALX_FULL_(shape, __VA_ARGS__, .size = sizeof(calx_create_options))
 #define CALX_FULL_(shape, value, ...) (calx_at_(CALX_HERE), calx_full_with(shape, value, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
-#define calx_arange(start, end, ...) CALX_ARANGE_(start, end, __VA_ARGS__, .size = sizeof(calx_create_options))
-#define CALX_ARANGE_(start, end, step, ...) (calx_at_(CALX_HERE), calx_arange_with(start, end, step, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
+#define CALX_ARANGE_(type, ...) (type){ .end = CALX_UNWRITTEN_, .step = 1, .start = __VA_ARGS__, .size = sizeof(calx_create_options) }
+#define calx_arange(...) ((void)sizeof(CALX_ARANGE_(calx_arange_braces_, __VA_ARGS__)), calx_arange_here_(CALX_HERE, CALX_ARANGE_(calx_arange_call_, __VA_ARGS__)))
 #define calx_conv2d(x, ...) CALX_CONV2D_(x, __VA_ARGS__, .size = sizeof(calx_conv2d_options))
 #define CALX_CONV2D_(x, w, ...) (calx_at_(CALX_HERE), calx_conv2d_with(CALX_T_(x), CALX_T_(w), CALX_O_((&(calx_conv2d_options){ __VA_ARGS__ }))))
 #define calx_conv1d(x, ...) CALX_CONV1D_(x, __VA_ARGS__, .size = sizeof(calx_conv1d_options))

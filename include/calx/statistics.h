@@ -77,7 +77,7 @@ CALX_API calx_tensor *calx_nanquantile_with(
 typedef struct CALX_OPTIONS calx_diff_options {
   CALX_NAMED size_t size;
   CALX_NAMED int64_t n; /* times; 0 = 1, CALX_ZERO_INT = 0 */
-  CALX_NAMED int dim;   /* 0 = the last, INT32_MIN = 0 */
+  CALX_NAMED int dim;   /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
   CALX_NAMED calx_tensor *prepend;
   CALX_NAMED calx_tensor *append;
 } calx_diff_options;
@@ -105,7 +105,7 @@ typedef struct CALX_OPTIONS calx_trapezoid_options {
   CALX_NAMED size_t size;
   CALX_NAMED calx_tensor *x; /* where the samples are: a vector, or as y */
   CALX_NAMED double dx;      /* their distance; 0 = 1, CALX_ZERO = 0 */
-  CALX_NAMED int dim;        /* 0 = the last, INT32_MIN = 0 */
+  CALX_NAMED int dim;        /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
 } calx_trapezoid_options;
 /** The integral along a dimension, by the trapezoidal rule. @shape y rank >= 1;
  *  the result without the dimension @source torch.trapezoid */

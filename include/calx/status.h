@@ -35,6 +35,9 @@ extern "C" {
  * {1, 0} is meant, and `.padding = 1, 2`, so neither warns of braces there. A
  * third number would be gcc's value of the next field: CALX_PAIR_ ends in a
  * member where it stops.
+ *
+ * A macro may give a field a value before the program's options, which override
+ * it: CALX_WRITTEN_ tells by it that the program wrote no value.
  */
 #if defined(__cplusplus)
 #define CALX_OPTIONS
@@ -44,6 +47,7 @@ extern "C" {
 #elif defined(__clang__)
 #pragma clang diagnostic error "-Wexcess-initializers"
 #pragma clang diagnostic ignored "-Wmissing-braces"
+#pragma clang diagnostic ignored "-Winitializer-overrides"
 #define CALX_OPTIONS
 #define CALX_NAMED       \
   __extension__ struct { \
@@ -53,6 +57,7 @@ extern "C" {
 #elif defined(__GNUC__)
 #pragma GCC diagnostic error "-Wdesignated-init"
 #pragma GCC diagnostic ignored "-Wmissing-braces"
+#pragma GCC diagnostic ignored "-Woverride-init"
 #define CALX_OPTIONS __attribute__((designated_init))
 #define CALX_NAMED
 #define CALX_NO_NUMBER   \

@@ -300,7 +300,8 @@ CX_OPS_DEFINE(arange, .attr_size = sizeof(create_attrs), .infer = infer_create,
 calx_tensor *calx_arange_with(double start, double end, double step,
                               const calx_create_options *o)
 {
-  bool whole = start == floor(start) && step == floor(step);
+  bool whole = start == floor(start) && step == floor(step) &&
+               (end == floor(end) || isnan(end));
   calx_dtype dtype = dtype_or(o, whole ? CALX_I64 : CALX_F32);
   double count = ceil((end - start) / step);
   if (!(fabs(step) > 0) || !(count >= 0) || count > 9e15) {

@@ -214,6 +214,7 @@ static void test_creation(void **state)
   CHECK(calx_ones(CALX_SHAPE(4), .dtype = CALX_F64));
   CHECK(calx_full(CALX_SHAPE(4), 2));
   CHECK(calx_arange(0, 4, 1));
+  CHECK(calx_arange(4));
   CHECK(calx_rand(CALX_SHAPE(4)));
   CHECK(calx_randn(CALX_SHAPE(4)));
   CHECK(calx_scalar(0.5));
