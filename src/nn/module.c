@@ -77,8 +77,10 @@ calx_tensor *cx_nn_tensor(const calx_module *m, const char *name)
 static calx_status *check_name(const calx_module *m, const char *name)
 {
   if (name == NULL || name[0] == '\0') {
-    return cx_invalid("module: what is made in '%s' (%s) needs a name",
-                      cx_nn_module_path(m), m->kind);
+    return cx_invalid(
+        "module: what is made in '%s' (%s) needs a name: NULL is one in a "
+        "Sequential and a ModuleList only",
+        cx_nn_module_path(m), m->kind);
   }
   if (strchr(name, '.') != NULL) {
     return cx_invalid(

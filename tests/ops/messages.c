@@ -55,6 +55,17 @@ static void test_dims(void **state)
   SAYS(calx_stack(two, 2, -4),
        "stack: dim -4 is out of range: f32[2,3] with one more has dims -3 to "
        "2");
+  SAYS(calx_einsum("ij,jk->ik", two, 2),
+       "einsum: 'ij,jk->ik': 'j' has the sizes 3 and 2");
+  SAYS(calx_interpolate(f32(CALX_SHAPE(1, 1, 4)), CALX_SHAPE(2),
+                        .scale_factor = 2),
+       "1 sizes and .scale_factor: one of both is wanted");
+  SAYS(calx_interpolate(f32(CALX_SHAPE(1, 1, 4)), CALX_NO_SIZES,
+                        .scale_factor = -1),
+       "a factor of -1 for f32[1,1,4]");
+  SAYS(calx_interpolate(f32(CALX_SHAPE(1, 1, 4)), CALX_SHAPE(2),
+                        .align_corners = true),
+       "align_corners option can only be set");
   SAYS(calx_slice(X, 2, 0, 1, 1), "slice: dim 2" RANGE);
   SAYS(calx_slice(X, 0, 0, 1, 0), "slice: step 0 for f32[2,3]");
   SAYS(calx_select(X, -3, 0), "select: dim -3" RANGE);
