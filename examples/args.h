@@ -76,8 +76,7 @@ static inline void args_take(char **argv, int option, arguments *a)
   }
 }
 
-// Reads the options whose names the usage text holds as "[--name". A rate of 0
-// becomes -0.0 (CALX_ZERO), since 0 is the default in calx's options.
+// Reads the options whose names the usage text holds as "[--name".
 static inline void args_read(int argc, char **argv, const char *usage,
                              arguments *a)
 {
@@ -106,7 +105,6 @@ static inline void args_read(int argc, char **argv, const char *usage,
     args_take(argv, o, a);
   }
   arg_end(argc, argv);
-  if (a->lr == 0) a->lr = -0.0;
 }
 
 #endif

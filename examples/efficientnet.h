@@ -200,8 +200,7 @@ static inline calx_status *efficientnet_init(efficientnet *m, const char *name,
   efficientnet_conv(m, m->features,
                     (efficientnet_layer){ out, 4 * out, 1, 1, 1, true });
   m->classifier = calx_nn_sequential(m->root, "classifier");
-  calx_nn_dropout(m->classifier, NULL,
-                  .p = without_drops ? CALX_ZERO : scale->dropout);
+  calx_nn_dropout(m->classifier, NULL, .p = without_drops ? 0 : scale->dropout);
   calx_nn_linear(m->classifier, NULL, 4 * out, classes);
   double n = (double)classes;
   calx_module_visit(m->root, efficientnet_fill, &n);

@@ -126,8 +126,7 @@ int main(int argc, char **argv)
   calx_status *status = calx_dataset_mnist(data, &sets[0], &sets[1]);
   if (status == NULL) status = mnist_init(&m);
   if (status != NULL) return calx_status_print(stderr, status), 1;
-  calx_optimizer *opt =
-      calx_sgd(m.root, .lr = lr != 0 ? lr : CALX_ZERO, .momentum = 0.5);
+  calx_optimizer *opt = calx_sgd(m.root, .lr = lr, .momentum = 0.5);
   calx_loader *batches =
       calx_loader_new(sets[0], .batch_size = batch_size, .shuffle = true,
                       .drop_last = true, .seed = (uint64_t)seed);

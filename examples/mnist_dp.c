@@ -65,8 +65,7 @@ static calx_status *rank(int index, void *user)
   calx_manual_seed(r->seed);  // all ranks' models begin with the same numbers
   calx_status *status = mnist_init(&m);
   double lr = r->lr * calx_world_size();
-  calx_optimizer *opt =
-      calx_sgd(m.root, .lr = lr != 0 ? lr : CALX_ZERO, .momentum = 0.5);
+  calx_optimizer *opt = calx_sgd(m.root, .lr = lr, .momentum = 0.5);
   calx_sampler *mine = calx_distributed_sampler(r->train, .seed = r->seed);
   calx_sampler *rest = calx_distributed_sampler(r->test, .no_shuffle = true);
   calx_loader *batches = calx_loader_new(r->train, .batch_size = r->batch_size,

@@ -132,6 +132,21 @@ CALX_API calx_tensor *calx_glu(calx_tensor *x, int dim);
 /** calx_softmax of -x. @shape x any  @source torch.nn.functional.softmin */
 CALX_API calx_tensor *calx_softmin(calx_tensor *x, int dim);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_leaky_relu_options_ \
+  .negative_slope = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_leaky_relu_options, calx_written_(&o->negative_slope);)
+#define CALX_UNWRITTEN_calx_hardtanh_options_ \
+  .min_val = CALX_UNWRITTEN_, .max_val = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_hardtanh_options, calx_written_(&o->min_val);
+              calx_written_(&o->max_val);)
+#define CALX_UNWRITTEN_calx_softplus_options_ .threshold = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_softplus_options, calx_written_(&o->threshold);)
+#define CALX_UNWRITTEN_calx_hardshrink_options_ .lambd = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_hardshrink_options, calx_written_(&o->lambd);)
+#define CALX_UNWRITTEN_calx_softshrink_options_ .lambd = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_softshrink_options, calx_written_(&o->lambd);)
+#endif
 #ifdef __cplusplus
 }
 #endif

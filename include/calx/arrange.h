@@ -236,6 +236,10 @@ CALX_API calx_tensor *calx_ravel(calx_tensor *x);
 CALX_API void calx_unravel_index(calx_tensor *index, calx_dims shape,
                                  calx_tensor **out);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_combinations_options_ .r = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_combinations_options, calx_written_int_(&o->r);)
+#endif
 #ifdef __cplusplus
 }
 #endif

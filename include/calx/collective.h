@@ -117,6 +117,10 @@ CALX_API void calx_collective_broadcast_with(
     calx_tensor *const *tensors, size_t count, int64_t root,
     const calx_collective_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_collective_options_ .scale = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_collective_options, calx_written_(&o->scale);)
+#endif
 #ifdef __cplusplus
 }
 #endif
@@ -126,18 +130,18 @@ CALX_API void calx_collective_broadcast_with(
 #if !defined(CALX_NO_SITES) && !defined(__cplusplus)
 // clang-format off
 #define calx_all_reduce(x, ...) CALX_ALL_REDUCE_(x, __VA_ARGS__, .size = sizeof(calx_collective_options))
-#define CALX_ALL_REDUCE_(x, type, ...) (calx_at_(CALX_HERE), calx_all_reduce_with(CALX_T_(x), type, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define CALX_ALL_REDUCE_(x, type, ...) (calx_at_(CALX_HERE), calx_all_reduce_with(CALX_T_(x), type, CALX_O_(CALX_WRITE_(calx_collective_options, __VA_ARGS__))))
 #define calx_all_reduce_list(tensors, count, ...) CALX_ALL_REDUCE_LIST_(tensors, count, __VA_ARGS__, .size = sizeof(calx_collective_options))
-#define CALX_ALL_REDUCE_LIST_(tensors, count, type, ...) (calx_at_(CALX_HERE), calx_all_reduce_list_with(tensors, count, type, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define CALX_ALL_REDUCE_LIST_(tensors, count, type, ...) (calx_at_(CALX_HERE), calx_all_reduce_list_with(tensors, count, type, CALX_O_(CALX_WRITE_(calx_collective_options, __VA_ARGS__))))
 #define calx_all_gather(x, ...) CALX_ALL_GATHER_(x, __VA_ARGS__, .size = sizeof(calx_collective_options))
-#define CALX_ALL_GATHER_(x, dim, ...) (calx_at_(CALX_HERE), calx_all_gather_with(CALX_T_(x), dim, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define CALX_ALL_GATHER_(x, dim, ...) (calx_at_(CALX_HERE), calx_all_gather_with(CALX_T_(x), dim, CALX_O_(CALX_WRITE_(calx_collective_options, __VA_ARGS__))))
 #define calx_reduce_scatter(x, type, ...) CALX_REDUCE_SCATTER_(x, type, __VA_ARGS__, .size = sizeof(calx_collective_options))
-#define CALX_REDUCE_SCATTER_(x, type, dim, ...) (calx_at_(CALX_HERE), calx_reduce_scatter_with(CALX_T_(x), type, dim, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define CALX_REDUCE_SCATTER_(x, type, dim, ...) (calx_at_(CALX_HERE), calx_reduce_scatter_with(CALX_T_(x), type, dim, CALX_O_(CALX_WRITE_(calx_collective_options, __VA_ARGS__))))
 #define calx_all_to_all(x, split_dim, ...) CALX_ALL_TO_ALL_(x, split_dim, __VA_ARGS__, .size = sizeof(calx_collective_options))
-#define CALX_ALL_TO_ALL_(x, split_dim, concat_dim, ...) (calx_at_(CALX_HERE), calx_all_to_all_with(CALX_T_(x), split_dim, concat_dim, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define CALX_ALL_TO_ALL_(x, split_dim, concat_dim, ...) (calx_at_(CALX_HERE), calx_all_to_all_with(CALX_T_(x), split_dim, concat_dim, CALX_O_(CALX_WRITE_(calx_collective_options, __VA_ARGS__))))
 #define calx_collective_permute(x, ...) (calx_at_(CALX_HERE), calx_collective_permute(CALX_T_(x), __VA_ARGS__))
 #define calx_collective_broadcast(tensors, count, ...) CALX_COLLECTIVE_BROADCAST_(tensors, count, __VA_ARGS__, .size = sizeof(calx_collective_options))
-#define CALX_COLLECTIVE_BROADCAST_(tensors, count, root, ...) (calx_at_(CALX_HERE), calx_collective_broadcast_with(tensors, count, root, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define CALX_COLLECTIVE_BROADCAST_(tensors, count, root, ...) (calx_at_(CALX_HERE), calx_collective_broadcast_with(tensors, count, root, CALX_O_(CALX_WRITE_(calx_collective_options, __VA_ARGS__))))
 // clang-format on
 #endif
 #endif

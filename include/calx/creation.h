@@ -170,6 +170,12 @@ CALX_API calx_tensor *calx_hann_window_with(int64_t n,
 CALX_API calx_tensor *calx_kaiser_window_with(
     int64_t n, const calx_window_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_window_options_ \
+  .alpha = CALX_UNWRITTEN_, .beta = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_window_options, calx_written_(&o->alpha);
+              calx_written_(&o->beta);)
+#endif
 #ifdef __cplusplus
 }
 #endif
@@ -220,15 +226,15 @@ CALX_API calx_tensor *calx_kaiser_window_with(
 #define calx_randint_like(x, low, ...) CALX_RANDINT_LIKE_(x, low, __VA_ARGS__, .size = sizeof(calx_create_options))
 #define CALX_RANDINT_LIKE_(x, low, high, ...) (calx_at_(CALX_HERE), calx_randint_like_with(CALX_T_(x), low, high, CALX_O_((&(calx_create_options){ __VA_ARGS__ }))))
 #define calx_bartlett_window(...) CALX_BARTLETT_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
-#define CALX_BARTLETT_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_bartlett_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define CALX_BARTLETT_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_bartlett_window_with(n, CALX_O_(CALX_WRITE_(calx_window_options, __VA_ARGS__))))
 #define calx_blackman_window(...) CALX_BLACKMAN_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
-#define CALX_BLACKMAN_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_blackman_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define CALX_BLACKMAN_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_blackman_window_with(n, CALX_O_(CALX_WRITE_(calx_window_options, __VA_ARGS__))))
 #define calx_hamming_window(...) CALX_HAMMING_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
-#define CALX_HAMMING_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_hamming_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define CALX_HAMMING_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_hamming_window_with(n, CALX_O_(CALX_WRITE_(calx_window_options, __VA_ARGS__))))
 #define calx_hann_window(...) CALX_HANN_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
-#define CALX_HANN_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_hann_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define CALX_HANN_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_hann_window_with(n, CALX_O_(CALX_WRITE_(calx_window_options, __VA_ARGS__))))
 #define calx_kaiser_window(...) CALX_KAISER_WINDOW_(__VA_ARGS__, .size = sizeof(calx_window_options))
-#define CALX_KAISER_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_kaiser_window_with(n, CALX_O_((&(calx_window_options){ __VA_ARGS__ }))))
+#define CALX_KAISER_WINDOW_(n, ...) (calx_at_(CALX_HERE), calx_kaiser_window_with(n, CALX_O_(CALX_WRITE_(calx_window_options, __VA_ARGS__))))
 // clang-format on
 #endif
 #endif

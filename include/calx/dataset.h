@@ -275,6 +275,10 @@ CALX_API calx_status *calx_random_split_with(
     const calx_random_split_options *options,
     calx_dataset **out_parts) CALX_MUST_USE;
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_csv_options_ .missing = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_csv_options, calx_written_(&o->missing);)
+#endif
 #ifdef __cplusplus
 }
 #else
@@ -300,9 +304,9 @@ CALX_API calx_status *calx_random_split_with(
 #define calx_dataset_concat(...) \
   (CALX_DATA_SITE_ calx_dataset_concat(__VA_ARGS__))
 #endif
-#define CALX_DATASET_CSV_(path, ...)           \
-  (CALX_DATA_SITE_ calx_dataset_csv_with(path, \
-                                         &(calx_csv_options){ __VA_ARGS__ }))
+#define CALX_DATASET_CSV_(path, ...)      \
+  (CALX_DATA_SITE_ calx_dataset_csv_with( \
+      path, CALX_WRITE_(calx_csv_options, __VA_ARGS__)))
 #define calx_dataset_csv(...) \
   CALX_DATASET_CSV_(__VA_ARGS__, .size = sizeof(calx_csv_options))
 #define CALX_DATASET_FAKE_(count, ...)     \

@@ -154,6 +154,11 @@ CALX_API calx_status *calx_mesh_reduce(const char *tag, const double *values,
                                        calx_mesh_reduce_fn *reduce,
                                        double *out) CALX_MUST_USE;
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_reduce_gradients_options_ \
+  .bucket_mb = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_reduce_gradients_options, calx_written_(&o->bucket_mb);)
+#endif
 #ifdef __cplusplus
 }
 #else
@@ -182,8 +187,8 @@ CALX_API calx_status *calx_mesh_reduce(const char *tag, const double *values,
   CALX_ZERO_REDUNDANCY_(__VA_ARGS__,        \
                         .size = sizeof(calx_zero_redundancy_options))
 #define CALX_REDUCE_GRADIENTS_(opt, ...) \
-  calx_reduce_gradients_with(opt,        \
-                             &(calx_reduce_gradients_options){ __VA_ARGS__ })
+  calx_reduce_gradients_with(            \
+      opt, CALX_WRITE_(calx_reduce_gradients_options, __VA_ARGS__))
 #define calx_reduce_gradients(...)         \
   (CALX_DIST_SITE_ CALX_REDUCE_GRADIENTS_( \
       __VA_ARGS__, .size = sizeof(calx_reduce_gradients_options)))

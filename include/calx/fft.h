@@ -33,7 +33,7 @@ typedef struct CALX_OPTIONS calx_fft_options {
   CALX_NAMED size_t size;
   /* numbers to transform: x is cropped or gets zeros; 0 = as many as x has */
   CALX_NAMED int64_t n;
-  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
+  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0 */
   CALX_NAMED calx_fft_norm norm;
 } calx_fft_options;
 /** The transform. @shape (…, n) -> (…, n) @dtype complex or real; the result is
@@ -183,25 +183,28 @@ CALX_API calx_tensor *calx_stft_with(calx_tensor *x, int64_t n_fft,
 CALX_API calx_tensor *calx_istft_with(calx_tensor *x, int64_t n_fft,
                                       const calx_stft_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_fft_options_ .dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_fft_options, calx_written_dim_(&o->dim);)
+#endif
 #ifdef __cplusplus
 }
 #endif
 
 #if !defined(CALX_NO_SITES) && !defined(__cplusplus)
 // clang-format off
-CALX_WRITTEN_(calx_fft_options, dim, calx_written_dim_);
 #define calx_fft(...) CALX_FFT_(__VA_ARGS__, .size = sizeof(calx_fft_options))
-#define CALX_FFT_(x, ...) (calx_at_(CALX_HERE), calx_fft_with(CALX_T_(x), CALX_O_(calx_fft_options_written_(&(calx_fft_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
+#define CALX_FFT_(x, ...) (calx_at_(CALX_HERE), calx_fft_with(CALX_T_(x), CALX_O_(CALX_WRITE_(calx_fft_options, __VA_ARGS__))))
 #define calx_ifft(...) CALX_IFFT_(__VA_ARGS__, .size = sizeof(calx_fft_options))
-#define CALX_IFFT_(x, ...) (calx_at_(CALX_HERE), calx_ifft_with(CALX_T_(x), CALX_O_(calx_fft_options_written_(&(calx_fft_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
+#define CALX_IFFT_(x, ...) (calx_at_(CALX_HERE), calx_ifft_with(CALX_T_(x), CALX_O_(CALX_WRITE_(calx_fft_options, __VA_ARGS__))))
 #define calx_rfft(...) CALX_RFFT_(__VA_ARGS__, .size = sizeof(calx_fft_options))
-#define CALX_RFFT_(x, ...) (calx_at_(CALX_HERE), calx_rfft_with(CALX_T_(x), CALX_O_(calx_fft_options_written_(&(calx_fft_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
+#define CALX_RFFT_(x, ...) (calx_at_(CALX_HERE), calx_rfft_with(CALX_T_(x), CALX_O_(CALX_WRITE_(calx_fft_options, __VA_ARGS__))))
 #define calx_irfft(...) CALX_IRFFT_(__VA_ARGS__, .size = sizeof(calx_fft_options))
-#define CALX_IRFFT_(x, ...) (calx_at_(CALX_HERE), calx_irfft_with(CALX_T_(x), CALX_O_(calx_fft_options_written_(&(calx_fft_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
+#define CALX_IRFFT_(x, ...) (calx_at_(CALX_HERE), calx_irfft_with(CALX_T_(x), CALX_O_(CALX_WRITE_(calx_fft_options, __VA_ARGS__))))
 #define calx_hfft(...) CALX_HFFT_(__VA_ARGS__, .size = sizeof(calx_fft_options))
-#define CALX_HFFT_(x, ...) (calx_at_(CALX_HERE), calx_hfft_with(CALX_T_(x), CALX_O_(calx_fft_options_written_(&(calx_fft_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
+#define CALX_HFFT_(x, ...) (calx_at_(CALX_HERE), calx_hfft_with(CALX_T_(x), CALX_O_(CALX_WRITE_(calx_fft_options, __VA_ARGS__))))
 #define calx_ihfft(...) CALX_IHFFT_(__VA_ARGS__, .size = sizeof(calx_fft_options))
-#define CALX_IHFFT_(x, ...) (calx_at_(CALX_HERE), calx_ihfft_with(CALX_T_(x), CALX_O_(calx_fft_options_written_(&(calx_fft_options){ .dim = CALX_UNWRITTEN_DIM_, __VA_ARGS__ }))))
+#define CALX_IHFFT_(x, ...) (calx_at_(CALX_HERE), calx_ihfft_with(CALX_T_(x), CALX_O_(CALX_WRITE_(calx_fft_options, __VA_ARGS__))))
 #define calx_fftn(...) CALX_FFTN_(__VA_ARGS__, .size = sizeof(calx_fftn_options))
 #define CALX_FFTN_(x, ...) (calx_at_(CALX_HERE), calx_fftn_with(CALX_T_(x), CALX_O_((&(calx_fftn_options){ __VA_ARGS__ }))))
 #define calx_ifftn(...) CALX_IFFTN_(__VA_ARGS__, .size = sizeof(calx_fftn_options))

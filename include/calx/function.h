@@ -186,6 +186,12 @@ CALX_API calx_status *calx_gradgradcheck_with(
     size_t n_inputs, size_t n_outputs,
     const calx_gradcheck_options *options) CALX_MUST_USE;
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_gradcheck_options_ \
+  .atol = CALX_UNWRITTEN_, .rtol = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_gradcheck_options, calx_written_(&o->atol);
+              calx_written_(&o->rtol);)
+#endif
 #ifdef __cplusplus
 }
 #else
@@ -228,13 +234,13 @@ CALX_API calx_status *calx_gradgradcheck_with(
                            .size = sizeof(calx_functional_options)))
 #define CALX_GRADCHECK_(fn, user, inputs, n_inputs, n_outputs, ...) \
   calx_gradcheck_with(fn, user, inputs, n_inputs, n_outputs,        \
-                      &(calx_gradcheck_options){ __VA_ARGS__ })
+                      CALX_WRITE_(calx_gradcheck_options, __VA_ARGS__))
 #define calx_gradcheck(fn, user, inputs, n_inputs, ...)                   \
   (CALX_FN_SITE_ CALX_GRADCHECK_(fn, user, inputs, n_inputs, __VA_ARGS__, \
                                  .size = sizeof(calx_gradcheck_options)))
 #define CALX_GRADGRADCHECK_(fn, user, inputs, n_inputs, n_outputs, ...) \
   calx_gradgradcheck_with(fn, user, inputs, n_inputs, n_outputs,        \
-                          &(calx_gradcheck_options){ __VA_ARGS__ })
+                          CALX_WRITE_(calx_gradcheck_options, __VA_ARGS__))
 #define calx_gradgradcheck(fn, user, inputs, n_inputs, ...)                   \
   (CALX_FN_SITE_ CALX_GRADGRADCHECK_(fn, user, inputs, n_inputs, __VA_ARGS__, \
                                      .size = sizeof(calx_gradcheck_options)))

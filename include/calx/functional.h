@@ -20,7 +20,7 @@ extern "C" {
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_feature_dropout_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0; in C: 0 is 0 */
+  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0 */
   CALX_NAMED bool eval; /* x as it is */
 } calx_feature_dropout_options;
 /** x / (1 - p), and 0 for each channel of each sample with probability p.
@@ -204,6 +204,14 @@ CALX_API calx_tensor *calx_local_response_norm_with(
 CALX_API calx_tensor *calx_bilinear(calx_tensor *x, calx_tensor *y,
                                     calx_tensor *weight, calx_tensor *bias);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_feature_dropout_options_ .p = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_feature_dropout_options, calx_written_(&o->p);)
+#define CALX_UNWRITTEN_calx_rrelu_options_ \
+  .lower = CALX_UNWRITTEN_, .upper = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_rrelu_options, calx_written_(&o->lower);
+              calx_written_(&o->upper);)
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -109,7 +109,7 @@ CALX_API calx_tensor *calx_index_copy(calx_tensor *x, int dim,
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_sort_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
+  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0 */
   CALX_NAMED bool descending;
   CALX_NAMED calx_tensor **out_indices; /* NULL: none; i64 */
 } calx_sort_options;
@@ -123,7 +123,7 @@ CALX_API calx_tensor *calx_argsort_with(calx_tensor *x,
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_topk_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
+  CALX_NAMED int dim; /* 0 = the last, INT32_MIN = 0 */
   CALX_NAMED bool smallest;
   CALX_NAMED calx_tensor **out_indices; /* NULL: none; i64 */
 } calx_topk_options;
@@ -266,6 +266,20 @@ typedef struct CALX_OPTIONS calx_bincount_options {
 CALX_API calx_tensor *calx_bincount_with(calx_tensor *x,
                                          const calx_bincount_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_embedding_options_ \
+  .padding_idx = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_embedding_options, calx_written_int_(&o->padding_idx);)
+#define CALX_UNWRITTEN_calx_embedding_bag_options_ \
+  .padding_idx = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_embedding_bag_options, calx_written_int_(&o->padding_idx);)
+#define CALX_UNWRITTEN_calx_index_add_options_ .alpha = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_index_add_options, calx_written_(&o->alpha);)
+#define CALX_UNWRITTEN_calx_sort_options_ .dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_sort_options, calx_written_dim_(&o->dim);)
+#define CALX_UNWRITTEN_calx_topk_options_ .dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_topk_options, calx_written_dim_(&o->dim);)
+#endif
 #ifdef __cplusplus
 }
 #endif

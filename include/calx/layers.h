@@ -223,7 +223,7 @@ CALX_API calx_module *calx_nn_local_response_norm_with(
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_nn_dropout_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double p; /* 0 = 0.5, CALX_ZERO = 0; in C: 0 is 0 */
+  CALX_NAMED double p; /* 0 = 0.5, CALX_ZERO = 0 */
 } calx_nn_dropout_options;
 /** calx_dropout in training, x in evaluation. @source torch.nn.Dropout */
 CALX_API calx_module *calx_nn_dropout_with(
@@ -254,33 +254,47 @@ CALX_API calx_module *calx_nn_feature_alpha_dropout_with(
     calx_module *parent, const char *name,
     const calx_nn_dropout_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_nn_flatten_options_ \
+  .start_dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_nn_flatten_options, calx_written_int_(&o->start_dim);)
+#define CALX_UNWRITTEN_calx_nn_embedding_options_ \
+  .padding_idx = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_nn_embedding_options, calx_written_int_(&o->padding_idx);)
+#define CALX_UNWRITTEN_calx_nn_batch_norm_options_ .momentum = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nn_batch_norm_options, calx_written_(&o->momentum);)
+#define CALX_UNWRITTEN_calx_nn_instance_norm_options_ \
+  .momentum = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nn_instance_norm_options, calx_written_(&o->momentum);)
+#define CALX_UNWRITTEN_calx_nn_dropout_options_ .p = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nn_dropout_options, calx_written_(&o->p);)
+#endif
 #ifdef __cplusplus
 }
 #else
 // clang-format off
-#define calx_nn_flatten(...) CALX_CALL_2_(calx_nn_flatten_with, calx_nn_flatten_options, __VA_ARGS__)
+#define calx_nn_flatten(...) CALX_CALL_2_W_(calx_nn_flatten_with, calx_nn_flatten_options, __VA_ARGS__)
 #define calx_nn_linear(...) CALX_CALL_4_(calx_nn_linear_with, calx_linear_options, __VA_ARGS__)
 #define calx_nn_bilinear(...) CALX_CALL_5_(calx_nn_bilinear_with, calx_linear_options, __VA_ARGS__)
-#define calx_nn_embedding(...) CALX_CALL_4_(calx_nn_embedding_with, calx_nn_embedding_options, __VA_ARGS__)
+#define calx_nn_embedding(...) CALX_CALL_4_W_(calx_nn_embedding_with, calx_nn_embedding_options, __VA_ARGS__)
 #define calx_nn_embedding_bag(...) CALX_CALL_4_(calx_nn_embedding_bag_with, calx_nn_embedding_bag_options, __VA_ARGS__)
-#define calx_nn_batch_norm1d(...) CALX_CALL_3_(calx_nn_batch_norm1d_with, calx_nn_batch_norm_options, __VA_ARGS__)
-#define calx_nn_batch_norm2d(...) CALX_CALL_3_(calx_nn_batch_norm2d_with, calx_nn_batch_norm_options, __VA_ARGS__)
-#define calx_nn_batch_norm3d(...) CALX_CALL_3_(calx_nn_batch_norm3d_with, calx_nn_batch_norm_options, __VA_ARGS__)
-#define calx_nn_sync_batch_norm(...) CALX_CALL_3_(calx_nn_sync_batch_norm_with, calx_nn_batch_norm_options, __VA_ARGS__)
-#define calx_nn_instance_norm1d(...) CALX_CALL_3_(calx_nn_instance_norm1d_with, calx_nn_instance_norm_options, __VA_ARGS__)
-#define calx_nn_instance_norm2d(...) CALX_CALL_3_(calx_nn_instance_norm2d_with, calx_nn_instance_norm_options, __VA_ARGS__)
-#define calx_nn_instance_norm3d(...) CALX_CALL_3_(calx_nn_instance_norm3d_with, calx_nn_instance_norm_options, __VA_ARGS__)
+#define calx_nn_batch_norm1d(...) CALX_CALL_3_W_(calx_nn_batch_norm1d_with, calx_nn_batch_norm_options, __VA_ARGS__)
+#define calx_nn_batch_norm2d(...) CALX_CALL_3_W_(calx_nn_batch_norm2d_with, calx_nn_batch_norm_options, __VA_ARGS__)
+#define calx_nn_batch_norm3d(...) CALX_CALL_3_W_(calx_nn_batch_norm3d_with, calx_nn_batch_norm_options, __VA_ARGS__)
+#define calx_nn_sync_batch_norm(...) CALX_CALL_3_W_(calx_nn_sync_batch_norm_with, calx_nn_batch_norm_options, __VA_ARGS__)
+#define calx_nn_instance_norm1d(...) CALX_CALL_3_W_(calx_nn_instance_norm1d_with, calx_nn_instance_norm_options, __VA_ARGS__)
+#define calx_nn_instance_norm2d(...) CALX_CALL_3_W_(calx_nn_instance_norm2d_with, calx_nn_instance_norm_options, __VA_ARGS__)
+#define calx_nn_instance_norm3d(...) CALX_CALL_3_W_(calx_nn_instance_norm3d_with, calx_nn_instance_norm_options, __VA_ARGS__)
 #define calx_nn_layer_norm(...) CALX_CALL_3_(calx_nn_layer_norm_with, calx_nn_layer_norm_options, __VA_ARGS__)
 #define calx_nn_rms_norm(...) CALX_CALL_3_(calx_nn_rms_norm_with, calx_nn_layer_norm_options, __VA_ARGS__)
 #define calx_nn_group_norm(...) CALX_CALL_4_(calx_nn_group_norm_with, calx_nn_layer_norm_options, __VA_ARGS__)
 #define calx_nn_local_response_norm(...) CALX_CALL_3_(calx_nn_local_response_norm_with, calx_nn_local_response_norm_options, __VA_ARGS__)
-CALX_WRITTEN_(calx_nn_dropout_options, p, calx_written_);
-#define calx_nn_dropout(...) CALX_CALL_2_W_(calx_nn_dropout_with, calx_nn_dropout_options, p, __VA_ARGS__)
-#define calx_nn_dropout1d(...) CALX_CALL_2_W_(calx_nn_dropout1d_with, calx_nn_dropout_options, p, __VA_ARGS__)
-#define calx_nn_dropout2d(...) CALX_CALL_2_W_(calx_nn_dropout2d_with, calx_nn_dropout_options, p, __VA_ARGS__)
-#define calx_nn_dropout3d(...) CALX_CALL_2_W_(calx_nn_dropout3d_with, calx_nn_dropout_options, p, __VA_ARGS__)
-#define calx_nn_alpha_dropout(...) CALX_CALL_2_W_(calx_nn_alpha_dropout_with, calx_nn_dropout_options, p, __VA_ARGS__)
-#define calx_nn_feature_alpha_dropout(...) CALX_CALL_2_W_(calx_nn_feature_alpha_dropout_with, calx_nn_dropout_options, p, __VA_ARGS__)
+#define calx_nn_dropout(...) CALX_CALL_2_W_(calx_nn_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
+#define calx_nn_dropout1d(...) CALX_CALL_2_W_(calx_nn_dropout1d_with, calx_nn_dropout_options, __VA_ARGS__)
+#define calx_nn_dropout2d(...) CALX_CALL_2_W_(calx_nn_dropout2d_with, calx_nn_dropout_options, __VA_ARGS__)
+#define calx_nn_dropout3d(...) CALX_CALL_2_W_(calx_nn_dropout3d_with, calx_nn_dropout_options, __VA_ARGS__)
+#define calx_nn_alpha_dropout(...) CALX_CALL_2_W_(calx_nn_alpha_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
+#define calx_nn_feature_alpha_dropout(...) CALX_CALL_2_W_(calx_nn_feature_alpha_dropout_with, calx_nn_dropout_options, __VA_ARGS__)
 #ifndef CALX_NO_SITES
 #define calx_nn_sequential(...) (calx_at_(CALX_HERE), calx_nn_sequential(__VA_ARGS__))
 #define calx_nn_module_list(...) (calx_at_(CALX_HERE), calx_nn_module_list(__VA_ARGS__))

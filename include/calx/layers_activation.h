@@ -112,6 +112,14 @@ typedef struct CALX_OPTIONS calx_nn_rrelu_options {
 CALX_API calx_module *calx_nn_rrelu_with(calx_module *parent, const char *name,
                                          const calx_nn_rrelu_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_nn_prelu_options_ .init = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nn_prelu_options, calx_written_(&o->init);)
+#define CALX_UNWRITTEN_calx_nn_rrelu_options_ \
+  .lower = CALX_UNWRITTEN_, .upper = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nn_rrelu_options, calx_written_(&o->lower);
+              calx_written_(&o->upper);)
+#endif
 #ifdef __cplusplus
 }
 #else
@@ -119,13 +127,13 @@ CALX_API calx_module *calx_nn_rrelu_with(calx_module *parent, const char *name,
 #define calx_nn_gelu(...) CALX_CALL_2_(calx_nn_gelu_with, calx_gelu_options, __VA_ARGS__)
 #define calx_nn_elu(...) CALX_CALL_2_(calx_nn_elu_with, calx_elu_options, __VA_ARGS__)
 #define calx_nn_celu(...) CALX_CALL_2_(calx_nn_celu_with, calx_celu_options, __VA_ARGS__)
-#define calx_nn_leaky_relu(...) CALX_CALL_2_(calx_nn_leaky_relu_with, calx_leaky_relu_options, __VA_ARGS__)
-#define calx_nn_hardtanh(...) CALX_CALL_2_(calx_nn_hardtanh_with, calx_hardtanh_options, __VA_ARGS__)
-#define calx_nn_softplus(...) CALX_CALL_2_(calx_nn_softplus_with, calx_softplus_options, __VA_ARGS__)
-#define calx_nn_hardshrink(...) CALX_CALL_2_(calx_nn_hardshrink_with, calx_hardshrink_options, __VA_ARGS__)
-#define calx_nn_softshrink(...) CALX_CALL_2_(calx_nn_softshrink_with, calx_softshrink_options, __VA_ARGS__)
-#define calx_nn_prelu(...) CALX_CALL_2_(calx_nn_prelu_with, calx_nn_prelu_options, __VA_ARGS__)
-#define calx_nn_rrelu(...) CALX_CALL_2_(calx_nn_rrelu_with, calx_nn_rrelu_options, __VA_ARGS__)
+#define calx_nn_leaky_relu(...) CALX_CALL_2_W_(calx_nn_leaky_relu_with, calx_leaky_relu_options, __VA_ARGS__)
+#define calx_nn_hardtanh(...) CALX_CALL_2_W_(calx_nn_hardtanh_with, calx_hardtanh_options, __VA_ARGS__)
+#define calx_nn_softplus(...) CALX_CALL_2_W_(calx_nn_softplus_with, calx_softplus_options, __VA_ARGS__)
+#define calx_nn_hardshrink(...) CALX_CALL_2_W_(calx_nn_hardshrink_with, calx_hardshrink_options, __VA_ARGS__)
+#define calx_nn_softshrink(...) CALX_CALL_2_W_(calx_nn_softshrink_with, calx_softshrink_options, __VA_ARGS__)
+#define calx_nn_prelu(...) CALX_CALL_2_W_(calx_nn_prelu_with, calx_nn_prelu_options, __VA_ARGS__)
+#define calx_nn_rrelu(...) CALX_CALL_2_W_(calx_nn_rrelu_with, calx_nn_rrelu_options, __VA_ARGS__)
 #ifndef CALX_NO_SITES
 #define calx_nn_relu(...) (calx_at_(CALX_HERE), calx_nn_relu(__VA_ARGS__))
 #define calx_nn_relu6(...) (calx_at_(CALX_HERE), calx_nn_relu6(__VA_ARGS__))

@@ -157,32 +157,38 @@ CALX_API calx_tensor *calx_adaptive_log_softmax_log_prob(calx_module *m,
 CALX_API calx_tensor *calx_adaptive_log_softmax_predict(calx_module *m,
                                                         calx_tensor *x);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_linear_cross_entropy_loss_options_ \
+  .ignore_index = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_linear_cross_entropy_loss_options,
+              calx_written_int_(&o->ignore_index);)
+#endif
 #ifdef __cplusplus
 }
 #else
 // clang-format off
 #define calx_nn_l1_loss(...) CALX_CALL_2_(calx_nn_l1_loss_with, calx_loss_options, __VA_ARGS__)
 #define calx_nn_mse_loss(...) CALX_CALL_2_(calx_nn_mse_loss_with, calx_loss_options, __VA_ARGS__)
-#define calx_nn_smooth_l1_loss(...) CALX_CALL_2_(calx_nn_smooth_l1_loss_with, calx_smooth_l1_loss_options, __VA_ARGS__)
+#define calx_nn_smooth_l1_loss(...) CALX_CALL_2_W_(calx_nn_smooth_l1_loss_with, calx_smooth_l1_loss_options, __VA_ARGS__)
 #define calx_nn_huber_loss(...) CALX_CALL_2_(calx_nn_huber_loss_with, calx_huber_loss_options, __VA_ARGS__)
 #define calx_nn_kl_div_loss(...) CALX_CALL_2_(calx_nn_kl_div_loss_with, calx_kl_div_options, __VA_ARGS__)
 #define calx_nn_poisson_nll_loss(...) CALX_CALL_2_(calx_nn_poisson_nll_loss_with, calx_poisson_nll_loss_options, __VA_ARGS__)
 #define calx_nn_soft_margin_loss(...) CALX_CALL_2_(calx_nn_soft_margin_loss_with, calx_loss_options, __VA_ARGS__)
-#define calx_nn_hinge_embedding_loss(...) CALX_CALL_2_(calx_nn_hinge_embedding_loss_with, calx_hinge_embedding_loss_options, __VA_ARGS__)
+#define calx_nn_hinge_embedding_loss(...) CALX_CALL_2_W_(calx_nn_hinge_embedding_loss_with, calx_hinge_embedding_loss_options, __VA_ARGS__)
 #define calx_nn_multi_label_margin_loss(...) CALX_CALL_2_(calx_nn_multi_label_margin_loss_with, calx_loss_options, __VA_ARGS__)
 #define calx_nn_margin_ranking_loss(...) CALX_CALL_2_(calx_nn_margin_ranking_loss_with, calx_margin_loss_options, __VA_ARGS__)
 #define calx_nn_cosine_embedding_loss(...) CALX_CALL_2_(calx_nn_cosine_embedding_loss_with, calx_margin_loss_options, __VA_ARGS__)
-#define calx_nn_triplet_margin_loss(...) CALX_CALL_2_(calx_nn_triplet_margin_loss_with, calx_triplet_margin_loss_options, __VA_ARGS__)
+#define calx_nn_triplet_margin_loss(...) CALX_CALL_2_W_(calx_nn_triplet_margin_loss_with, calx_triplet_margin_loss_options, __VA_ARGS__)
 #define calx_nn_triplet_margin_with_distance_loss(...) CALX_CALL_2_(calx_nn_triplet_margin_with_distance_loss_with, calx_triplet_margin_with_distance_loss_options, __VA_ARGS__)
-#define calx_nn_gaussian_nll_loss(...) CALX_CALL_2_(calx_nn_gaussian_nll_loss_with, calx_gaussian_nll_loss_options, __VA_ARGS__)
+#define calx_nn_gaussian_nll_loss(...) CALX_CALL_2_W_(calx_nn_gaussian_nll_loss_with, calx_gaussian_nll_loss_options, __VA_ARGS__)
 #define calx_nn_ctc_loss(...) CALX_CALL_2_(calx_nn_ctc_loss_with, calx_ctc_loss_options, __VA_ARGS__)
-#define calx_nn_nll_loss(...) CALX_CALL_2_(calx_nn_nll_loss_with, calx_nll_loss_options, __VA_ARGS__)
-#define calx_nn_cross_entropy_loss(...) CALX_CALL_2_(calx_nn_cross_entropy_loss_with, calx_nll_loss_options, __VA_ARGS__)
+#define calx_nn_nll_loss(...) CALX_CALL_2_W_(calx_nn_nll_loss_with, calx_nll_loss_options, __VA_ARGS__)
+#define calx_nn_cross_entropy_loss(...) CALX_CALL_2_W_(calx_nn_cross_entropy_loss_with, calx_nll_loss_options, __VA_ARGS__)
 #define calx_nn_bce_loss(...) CALX_CALL_2_(calx_nn_bce_loss_with, calx_binary_cross_entropy_options, __VA_ARGS__)
-#define calx_nn_multi_margin_loss(...) CALX_CALL_2_(calx_nn_multi_margin_loss_with, calx_multi_margin_loss_options, __VA_ARGS__)
+#define calx_nn_multi_margin_loss(...) CALX_CALL_2_W_(calx_nn_multi_margin_loss_with, calx_multi_margin_loss_options, __VA_ARGS__)
 #define calx_nn_multi_label_soft_margin_loss(...) CALX_CALL_2_(calx_nn_multi_label_soft_margin_loss_with, calx_multilabel_soft_margin_loss_options, __VA_ARGS__)
 #define calx_nn_bce_with_logits_loss(...) CALX_CALL_2_(calx_nn_bce_with_logits_loss_with, calx_binary_cross_entropy_with_logits_options, __VA_ARGS__)
-#define calx_nn_linear_cross_entropy_loss(...) CALX_CALL_4_(calx_nn_linear_cross_entropy_loss_with, calx_linear_cross_entropy_loss_options, __VA_ARGS__)
+#define calx_nn_linear_cross_entropy_loss(...) CALX_CALL_4_W_(calx_nn_linear_cross_entropy_loss_with, calx_linear_cross_entropy_loss_options, __VA_ARGS__)
 #define calx_nn_adaptive_log_softmax_with_loss(...) CALX_CALL_5_(calx_nn_adaptive_log_softmax_with_loss_with, calx_adaptive_log_softmax_options, __VA_ARGS__)
 #ifndef CALX_NO_SITES
 #define calx_adaptive_log_softmax_forward(...) (calx_at_(CALX_HERE), calx_adaptive_log_softmax_forward(__VA_ARGS__))

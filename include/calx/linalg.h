@@ -402,6 +402,26 @@ CALX_API calx_tensor *calx_lobpcg_with(calx_tensor *x,
                                        calx_tensor **out_vectors,
                                        const calx_lobpcg_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_addmm_options_ \
+  .beta = CALX_UNWRITTEN_, .alpha = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_addmm_options, calx_written_(&o->beta);
+              calx_written_(&o->alpha);)
+#define CALX_UNWRITTEN_calx_tensordot_options_ .dims = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_tensordot_options, calx_written_int_(&o->dims);)
+#define CALX_UNWRITTEN_calx_cdist_options_ .p = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_cdist_options, calx_written_(&o->p);)
+#define CALX_UNWRITTEN_calx_pairwise_distance_options_ \
+  .p = CALX_UNWRITTEN_, .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_pairwise_distance_options, calx_written_(&o->p);
+              calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_vander_options_ .n = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_vander_options, calx_written_int_(&o->n);)
+#define CALX_UNWRITTEN_calx_dist_options_ .p = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_dist_options, calx_written_(&o->p);)
+#define CALX_UNWRITTEN_calx_pinv_options_ .rtol = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_pinv_options, calx_written_(&o->rtol);)
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -273,6 +273,24 @@ typedef struct CALX_OPTIONS calx_linear_cross_entropy_options {
 CALX_API calx_tensor *calx_linear_cross_entropy_with(
     calx_tensor *x, calx_tensor *linear_weight, calx_tensor *target,
     const calx_linear_cross_entropy_options *options);
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_smooth_l1_loss_options_ .beta = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_smooth_l1_loss_options, calx_written_(&o->beta);)
+#define CALX_UNWRITTEN_calx_hinge_embedding_loss_options_ \
+  .margin = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_hinge_embedding_loss_options, calx_written_(&o->margin);)
+#define CALX_UNWRITTEN_calx_triplet_margin_loss_options_ .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_triplet_margin_loss_options, calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_multi_margin_loss_options_ \
+  .margin = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_multi_margin_loss_options, calx_written_(&o->margin);)
+#define CALX_UNWRITTEN_calx_gaussian_nll_loss_options_ .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_gaussian_nll_loss_options, calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_linear_cross_entropy_options_ \
+  .ignore_index = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_linear_cross_entropy_options,
+              calx_written_int_(&o->ignore_index);)
+#endif
 #ifdef __cplusplus
 }
 #endif

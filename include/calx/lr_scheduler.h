@@ -243,16 +243,48 @@ CALX_API calx_lr_scheduler *calx_sequential_lr(
 CALX_API calx_lr_scheduler *calx_chained_scheduler(
     calx_lr_scheduler *const *schedulers, size_t n);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_step_lr_options_ .gamma = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_step_lr_options, calx_written_(&o->gamma);)
+#define CALX_UNWRITTEN_calx_multi_step_lr_options_ .gamma = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_multi_step_lr_options, calx_written_(&o->gamma);)
+#define CALX_UNWRITTEN_calx_linear_lr_options_ .end_factor = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_linear_lr_options, calx_written_(&o->end_factor);)
+#define CALX_UNWRITTEN_calx_polynomial_lr_options_ .power = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_polynomial_lr_options, calx_written_(&o->power);)
+#define CALX_UNWRITTEN_calx_cyclic_lr_options_                \
+  .gamma = CALX_UNWRITTEN_, .base_momentum = CALX_UNWRITTEN_, \
+  .max_momentum = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_cyclic_lr_options, calx_written_(&o->gamma);
+              calx_written_(&o->base_momentum);
+              calx_written_(&o->max_momentum);)
+#define CALX_UNWRITTEN_calx_one_cycle_lr_options_                 \
+  .pct_start = CALX_UNWRITTEN_, .base_momentum = CALX_UNWRITTEN_, \
+  .max_momentum = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_one_cycle_lr_options, calx_written_(&o->pct_start);
+              calx_written_(&o->base_momentum);
+              calx_written_(&o->max_momentum);)
+#define CALX_UNWRITTEN_calx_swa_lr_options_ \
+  .anneal_epochs = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_swa_lr_options, calx_written_int_(&o->anneal_epochs);)
+#define CALX_UNWRITTEN_calx_reduce_lr_on_plateau_options_     \
+  .factor = CALX_UNWRITTEN_, .patience = CALX_UNWRITTEN_INT_, \
+  .threshold = CALX_UNWRITTEN_, .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_reduce_lr_on_plateau_options, calx_written_(&o->factor);
+              calx_written_int_(&o->patience); calx_written_(&o->threshold);
+              calx_written_(&o->eps);)
+#endif
 #ifdef __cplusplus
 }
 #else
 #define CALX_STEP_LR_(opt, step_size, ...) \
-  calx_step_lr_with(opt, step_size, &(calx_step_lr_options){ __VA_ARGS__ })
+  calx_step_lr_with(opt, step_size,        \
+                    CALX_WRITE_(calx_step_lr_options, __VA_ARGS__))
 #define calx_step_lr(opt, ...) \
   CALX_STEP_LR_(opt, __VA_ARGS__, .size = sizeof(calx_step_lr_options))
 #define CALX_MULTI_STEP_LR_(opt, milestones, ...) \
-  calx_multi_step_lr_with(opt, milestones,        \
-                          &(calx_multi_step_lr_options){ __VA_ARGS__ })
+  calx_multi_step_lr_with(                        \
+      opt, milestones, CALX_WRITE_(calx_multi_step_lr_options, __VA_ARGS__))
 #define calx_multi_step_lr(opt, ...)    \
   CALX_MULTI_STEP_LR_(opt, __VA_ARGS__, \
                       .size = sizeof(calx_multi_step_lr_options))
@@ -261,11 +293,12 @@ CALX_API calx_lr_scheduler *calx_chained_scheduler(
 #define calx_constant_lr(...) \
   CALX_CONSTANT_LR_(__VA_ARGS__, .size = sizeof(calx_constant_lr_options))
 #define CALX_LINEAR_LR_(opt, ...) \
-  calx_linear_lr_with(opt, &(calx_linear_lr_options){ __VA_ARGS__ })
+  calx_linear_lr_with(opt, CALX_WRITE_(calx_linear_lr_options, __VA_ARGS__))
 #define calx_linear_lr(...) \
   CALX_LINEAR_LR_(__VA_ARGS__, .size = sizeof(calx_linear_lr_options))
 #define CALX_POLYNOMIAL_LR_(opt, ...) \
-  calx_polynomial_lr_with(opt, &(calx_polynomial_lr_options){ __VA_ARGS__ })
+  calx_polynomial_lr_with(            \
+      opt, CALX_WRITE_(calx_polynomial_lr_options, __VA_ARGS__))
 #define calx_polynomial_lr(...) \
   CALX_POLYNOMIAL_LR_(__VA_ARGS__, .size = sizeof(calx_polynomial_lr_options))
 #define CALX_COSINE_ANNEALING_LR_(opt, t_max, ...) \
@@ -283,23 +316,23 @@ CALX_API calx_lr_scheduler *calx_chained_scheduler(
       .size = sizeof(calx_cosine_annealing_warm_restarts_options))
 #define CALX_CYCLIC_LR_(opt, base_lr, max_lr, ...) \
   calx_cyclic_lr_with(opt, base_lr, max_lr,        \
-                      &(calx_cyclic_lr_options){ __VA_ARGS__ })
+                      CALX_WRITE_(calx_cyclic_lr_options, __VA_ARGS__))
 #define calx_cyclic_lr(opt, base_lr, ...)    \
   CALX_CYCLIC_LR_(opt, base_lr, __VA_ARGS__, \
                   .size = sizeof(calx_cyclic_lr_options))
 #define CALX_ONE_CYCLE_LR_(opt, max_lr, total_steps, ...) \
   calx_one_cycle_lr_with(opt, max_lr, total_steps,        \
-                         &(calx_one_cycle_lr_options){ __VA_ARGS__ })
+                         CALX_WRITE_(calx_one_cycle_lr_options, __VA_ARGS__))
 #define calx_one_cycle_lr(opt, max_lr, ...)    \
   CALX_ONE_CYCLE_LR_(opt, max_lr, __VA_ARGS__, \
                      .size = sizeof(calx_one_cycle_lr_options))
 #define CALX_SWA_LR_(opt, swa_lr, ...) \
-  calx_swa_lr_with(opt, swa_lr, &(calx_swa_lr_options){ __VA_ARGS__ })
+  calx_swa_lr_with(opt, swa_lr, CALX_WRITE_(calx_swa_lr_options, __VA_ARGS__))
 #define calx_swa_lr(opt, ...) \
   CALX_SWA_LR_(opt, __VA_ARGS__, .size = sizeof(calx_swa_lr_options))
 #define CALX_REDUCE_LR_ON_PLATEAU_(opt, ...) \
   calx_reduce_lr_on_plateau_with(            \
-      opt, &(calx_reduce_lr_on_plateau_options){ __VA_ARGS__ })
+      opt, CALX_WRITE_(calx_reduce_lr_on_plateau_options, __VA_ARGS__))
 #define calx_reduce_lr_on_plateau(...) \
   CALX_REDUCE_LR_ON_PLATEAU_(          \
       __VA_ARGS__, .size = sizeof(calx_reduce_lr_on_plateau_options))

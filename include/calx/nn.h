@@ -307,21 +307,27 @@ CALX_API void calx_remove_parametrizations(calx_module *m, const char *name);
   (CALX_SITE_ fn(a, b, c, d, &(O){ __VA_ARGS__ }))
 #define CALX_CALLED_5_(fn, O, a, b, c, d, e, ...) \
   (CALX_SITE_ fn(a, b, c, d, e, &(O){ __VA_ARGS__ }))
-// The same where a written 0 of a field is 0: CALX_WRITTEN_(O, field, …).
-#define CALX_CALL_2_W_(fn, O, field, ...) \
-  CALX_CALLED_2_W_(fn, O, field, __VA_ARGS__, .size = sizeof(O))
-#define CALX_CALL_4_W_(fn, O, field, ...) \
-  CALX_CALLED_4_W_(fn, O, field, __VA_ARGS__, .size = sizeof(O))
-#define CALX_CALL_5_W_(fn, O, field, ...) \
-  CALX_CALLED_5_W_(fn, O, field, __VA_ARGS__, .size = sizeof(O))
-#define CALX_W_(O, field, ...) \
-  O##_written_(&(O){ .field = CALX_UNWRITTEN_, __VA_ARGS__ })
-#define CALX_CALLED_2_W_(fn, O, field, a, b, ...) \
-  (CALX_SITE_ fn(a, b, CALX_W_(O, field, __VA_ARGS__)))
-#define CALX_CALLED_4_W_(fn, O, field, a, b, c, d, ...) \
-  (CALX_SITE_ fn(a, b, c, d, CALX_W_(O, field, __VA_ARGS__)))
-#define CALX_CALLED_5_W_(fn, O, field, a, b, c, d, e, ...) \
-  (CALX_SITE_ fn(a, b, c, d, e, CALX_W_(O, field, __VA_ARGS__)))
+// The same where a written 0 is 0, see CALX_WRITE_.
+#define CALX_CALL_1_W_(fn, O, ...) \
+  CALX_CALLED_1_W_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_2_W_(fn, O, ...) \
+  CALX_CALLED_2_W_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_3_W_(fn, O, ...) \
+  CALX_CALLED_3_W_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_4_W_(fn, O, ...) \
+  CALX_CALLED_4_W_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALL_5_W_(fn, O, ...) \
+  CALX_CALLED_5_W_(fn, O, __VA_ARGS__, .size = sizeof(O))
+#define CALX_CALLED_1_W_(fn, O, a, ...) \
+  (CALX_SITE_ fn(a, CALX_WRITE_(O, __VA_ARGS__)))
+#define CALX_CALLED_2_W_(fn, O, a, b, ...) \
+  (CALX_SITE_ fn(a, b, CALX_WRITE_(O, __VA_ARGS__)))
+#define CALX_CALLED_3_W_(fn, O, a, b, c, ...) \
+  (CALX_SITE_ fn(a, b, c, CALX_WRITE_(O, __VA_ARGS__)))
+#define CALX_CALLED_4_W_(fn, O, a, b, c, d, ...) \
+  (CALX_SITE_ fn(a, b, c, d, CALX_WRITE_(O, __VA_ARGS__)))
+#define CALX_CALLED_5_W_(fn, O, a, b, c, d, e, ...) \
+  (CALX_SITE_ fn(a, b, c, d, e, CALX_WRITE_(O, __VA_ARGS__)))
 #define calx_summary(...) \
   CALX_CALL_2_(calx_summary_with, calx_summary_options, __VA_ARGS__)
 #define calx_summary_str(...) \

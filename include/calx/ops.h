@@ -37,36 +37,10 @@ extern "C" {
 #endif
 
 /** In a floating option where zero is not the default: zero. C's macros take a
- *  0 that is written for it where the option says "in C: 0 is 0". */
+ *  0 that is written for it where the option says "". */
 #define CALX_ZERO (-0.0)
-/** In an integer option where zero is not the default: zero. */
+/** In an integer option where zero is not the default: zero, as CALX_ZERO. */
 #define CALX_ZERO_INT INT64_MIN
-#ifndef __cplusplus
-// What stands in an option that the program does not write.
-#define CALX_UNWRITTEN_ (-1.7976931348623157e308)
-#define CALX_UNWRITTEN_DIM_ (-INT32_MAX)
-static inline double calx_written_(double value)
-{
-  return value == CALX_UNWRITTEN_ ? 0 : value == 0 ? CALX_ZERO : value;
-}
-static inline int calx_written_dim_(int dim)
-{
-  return dim == CALX_UNWRITTEN_DIM_ ? 0 : dim == 0 ? INT32_MIN : dim;
-}
-static inline int64_t calx_written_int_(int64_t value)
-{
-  return value == CALX_UNWRITTEN_DIM_ ? 0 : value == 0 ? CALX_ZERO_INT : value;
-}
-// O_written_(options): where the field is not written, the default; where 0 is
-// written, 0.
-#define CALX_WRITTEN_(O, field, value)      \
-  static inline O *O##_written_(O *options) \
-  {                                         \
-    options->field = value(options->field); \
-    return options;                         \
-  }                                         \
-  _Static_assert(sizeof(O) != 0, "")
-#endif
 
 // ---- numbers as operands ----------------------------------------------------
 
@@ -402,7 +376,7 @@ CALX_API calx_tensor *calx_norm_with(calx_tensor *x,
 typedef struct CALX_OPTIONS calx_normalize_options {
   CALX_NAMED size_t size;
   CALX_NAMED double p;    /* 0 = 2, CALX_ZERO = 0 */
-  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0; in C: 0 is 0 */
+  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0 */
   CALX_NAMED double eps;  /* the least norm; 0 = 1e-12 */
 } calx_normalize_options;
 /** x over its norm along a dimension. @shape x any
@@ -412,7 +386,7 @@ CALX_API calx_tensor *calx_normalize_with(
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_cosine_similarity_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0; in C: 0 is 0 */
+  CALX_NAMED int64_t dim; /* 0 = 1, CALX_ZERO_INT = 0 */
   CALX_NAMED double eps;  /* the least norm; 0 = 1e-8 */
 } calx_cosine_similarity_options;
 /** The cosine of the angle between x and y along a dimension, which is removed.
@@ -651,7 +625,7 @@ CALX_API calx_tensor *calx_cross_entropy_with(
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_dropout_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0; in C: 0 is 0 */
+  CALX_NAMED double p;  /* 0 = 0.5, CALX_ZERO = 0 */
   CALX_NAMED bool eval; /* x as it is */
 } calx_dropout_options;
 /** x / (1 - p), and 0 for each element with probability p. @shape x any
@@ -737,6 +711,28 @@ CALX_API calx_tensor *calx_div__with(calx_tensor *tensor, calx_tensor *y,
 CALX_API calx_tensor *calx_clamp_(calx_tensor *tensor, calx_tensor *min,
                                   calx_tensor *max);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_add_options_ .alpha = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_add_options, calx_written_(&o->alpha);)
+#define CALX_UNWRITTEN_calx_var_options_ .correction = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_var_options, calx_written_(&o->correction);)
+#define CALX_UNWRITTEN_calx_norm_options_ .p = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_norm_options, calx_written_(&o->p);)
+#define CALX_UNWRITTEN_calx_normalize_options_ \
+  .p = CALX_UNWRITTEN_, .dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_normalize_options, calx_written_(&o->p);
+              calx_written_int_(&o->dim);)
+#define CALX_UNWRITTEN_calx_cosine_similarity_options_ \
+  .dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_cosine_similarity_options, calx_written_int_(&o->dim);)
+#define CALX_UNWRITTEN_calx_batch_norm_options_ .momentum = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_batch_norm_options, calx_written_(&o->momentum);)
+#define CALX_UNWRITTEN_calx_nll_loss_options_ \
+  .ignore_index = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_nll_loss_options, calx_written_int_(&o->ignore_index);)
+#define CALX_UNWRITTEN_calx_dropout_options_ .p = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_dropout_options, calx_written_(&o->p);)
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -63,11 +63,10 @@ CALX_API calx_optimizer *calx_sgd_with(calx_module *model,
 typedef struct CALX_OPTIONS calx_adam_options {
   CALX_NAMED size_t size;
   CALX_NAMED double lr; /* 0 = 1e-3, CALX_ZERO = 0 */
-  /* 0 = 0.9 and 0.999, CALX_ZERO = 0; in C { 0, 0.9 } has a
-   * 0, and .betas[1] = 0.9 changes one of them */
+  /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
   CALX_PAIR_(double, betas);
   CALX_NAMED double eps; /* 0 = 1e-8, CALX_ZERO = 0 */
-  /* Adam: L2, 0. AdamW: decoupled, 0 = 0.01, CALX_ZERO = 0; in C: 0 is 0 */
+  /* Adam: L2, 0. AdamW: decoupled, 0 = 0.01, CALX_ZERO = 0 */
   CALX_NAMED double weight_decay;
   CALX_NAMED bool amsgrad;
   CALX_NAMED bool maximize;
@@ -176,8 +175,7 @@ CALX_API calx_tensor *calx_get_total_norm_with(
 /** Zero means what the optimiser was made with. */
 typedef struct CALX_OPTIONS calx_param_group_options {
   CALX_NAMED size_t size;
-  /* CALX_ZERO = 0, here and below; in C a written 0 is 0 in weight_decay and
-   * momentum, and in betas { 0, 0.9 } */
+  /* CALX_ZERO = 0, here and below */
   CALX_NAMED double lr;
   CALX_NAMED double weight_decay;
   CALX_NAMED double momentum;
@@ -236,45 +234,42 @@ CALX_API int64_t calx_optimizer_steps(const calx_optimizer *opt);
 CALX_API calx_tensor *calx_optimizer_state(const calx_optimizer *opt,
                                            size_t parameter, const char *name);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_sgd_options_ .lr = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_sgd_options, calx_written_(&o->lr);)
+#define CALX_UNWRITTEN_calx_adam_options_                               \
+  .lr = CALX_UNWRITTEN_, .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ }, \
+  .eps = CALX_UNWRITTEN_, .weight_decay = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_adam_options, calx_written_(&o->lr);
+              calx_written_pair_(o->betas); calx_written_(&o->eps);
+              calx_written_(&o->weight_decay);)
+#define CALX_UNWRITTEN_calx_adagrad_options_ \
+  .lr = CALX_UNWRITTEN_, .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_adagrad_options, calx_written_(&o->lr);
+              calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_param_group_options_                              \
+  .lr = CALX_UNWRITTEN_, .weight_decay = CALX_UNWRITTEN_,                     \
+  .momentum = CALX_UNWRITTEN_, .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ }, \
+  .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_param_group_options, calx_written_(&o->lr);
+              calx_written_(&o->weight_decay); calx_written_(&o->momentum);
+              calx_written_pair_(o->betas); calx_written_(&o->eps);)
+#endif
 #ifdef __cplusplus
 }
 #else
-// { 0, 0.9 } begins with a 0 that is meant; of { 0.9 } the second is no number.
-static inline void calx_written_betas_(double *betas)
-{
-  bool first = betas[0] == 0 && betas[1] != 0 && betas[1] != CALX_UNWRITTEN_;
-  if (betas[0] == CALX_UNWRITTEN_) betas[0] = 0;
-  if (betas[1] == CALX_UNWRITTEN_) betas[1] = 0;
-  if (first) betas[0] = CALX_ZERO;
-}
-static inline calx_adam_options *calx_adam_written_(calx_adam_options *o)
-{
-  calx_written_betas_(o->betas);
-  o->weight_decay = calx_written_(o->weight_decay);
-  return o;
-}
-static inline calx_param_group_options *calx_param_group_written_(
-    calx_param_group_options *o)
-{
-  calx_written_betas_(o->betas);
-  o->weight_decay = calx_written_(o->weight_decay);
-  o->momentum = calx_written_(o->momentum);
-  return o;
-}
-#define CALX_ADAM_WRITTEN_(...)                                            \
-  calx_adam_written_(                                                      \
-      &(calx_adam_options){ .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ }, \
-                            .weight_decay = CALX_UNWRITTEN_,               \
-                            __VA_ARGS__ })
-#define CALX_SGD_(model, ...) \
-  (CALX_OPTIM_SITE_ calx_sgd_with(model, &(calx_sgd_options){ __VA_ARGS__ }))
-#define CALX_ADAM_(model, ...) \
-  (CALX_OPTIM_SITE_ calx_adam_with(model, CALX_ADAM_WRITTEN_(__VA_ARGS__)))
-#define CALX_ADAMW_(model, ...) \
-  (CALX_OPTIM_SITE_ calx_adamw_with(model, CALX_ADAM_WRITTEN_(__VA_ARGS__)))
-#define CALX_ADAGRAD_(model, ...)            \
-  (CALX_OPTIM_SITE_ calx_adagrad_with(model, \
-                                      &(calx_adagrad_options){ __VA_ARGS__ }))
+#define CALX_SGD_(model, ...)            \
+  (CALX_OPTIM_SITE_ calx_sgd_with(model, \
+                                  CALX_WRITE_(calx_sgd_options, __VA_ARGS__)))
+#define CALX_ADAM_(model, ...)      \
+  (CALX_OPTIM_SITE_ calx_adam_with( \
+      model, CALX_WRITE_(calx_adam_options, __VA_ARGS__)))
+#define CALX_ADAMW_(model, ...)      \
+  (CALX_OPTIM_SITE_ calx_adamw_with( \
+      model, CALX_WRITE_(calx_adam_options, __VA_ARGS__)))
+#define CALX_ADAGRAD_(model, ...)      \
+  (CALX_OPTIM_SITE_ calx_adagrad_with( \
+      model, CALX_WRITE_(calx_adagrad_options, __VA_ARGS__)))
 #define calx_sgd(...) CALX_SGD_(__VA_ARGS__, .size = sizeof(calx_sgd_options))
 #define calx_adam(...) \
   CALX_ADAM_(__VA_ARGS__, .size = sizeof(calx_adam_options))
@@ -298,14 +293,9 @@ static inline calx_param_group_options *calx_param_group_written_(
 #define calx_get_total_norm(...)          \
   (CALX_OPTIM_SITE_ CALX_GET_TOTAL_NORM_( \
       __VA_ARGS__, .size = sizeof(calx_clip_grad_norm_options)))
-#define CALX_ADD_PARAM_GROUP_(opt, module, ...)              \
-  calx_optimizer_add_param_group_with(                       \
-      opt, module,                                           \
-      calx_param_group_written_(&(calx_param_group_options){ \
-          .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ },     \
-          .weight_decay = CALX_UNWRITTEN_,                   \
-          .momentum = CALX_UNWRITTEN_,                       \
-          __VA_ARGS__ }))
+#define CALX_ADD_PARAM_GROUP_(opt, module, ...) \
+  calx_optimizer_add_param_group_with(          \
+      opt, module, CALX_WRITE_(calx_param_group_options, __VA_ARGS__))
 #define calx_optimizer_add_param_group(opt, ...) \
   (CALX_OPTIM_SITE_ CALX_ADD_PARAM_GROUP_(       \
       opt, __VA_ARGS__, .size = sizeof(calx_param_group_options)))

@@ -300,12 +300,73 @@ typedef struct CALX_OPTIONS calx_adafactor_options {
 CALX_API calx_optimizer *calx_adafactor_with(
     calx_module *model, const calx_adafactor_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_adadelta_options_ \
+  .lr = CALX_UNWRITTEN_, .rho = CALX_UNWRITTEN_, .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_adadelta_options, calx_written_(&o->lr);
+              calx_written_(&o->rho); calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_rmsprop_options_ \
+  .lr = CALX_UNWRITTEN_, .alpha = CALX_UNWRITTEN_, .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_rmsprop_options, calx_written_(&o->lr);
+              calx_written_(&o->alpha); calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_adamax_options_                             \
+  .lr = CALX_UNWRITTEN_, .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ }, \
+  .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_adamax_options, calx_written_(&o->lr);
+              calx_written_pair_(o->betas); calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_nadam_options_                              \
+  .lr = CALX_UNWRITTEN_, .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ }, \
+  .eps = CALX_UNWRITTEN_, .momentum_decay = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nadam_options, calx_written_(&o->lr);
+              calx_written_pair_(o->betas); calx_written_(&o->eps);
+              calx_written_(&o->momentum_decay);)
+#define CALX_UNWRITTEN_calx_radam_options_                              \
+  .lr = CALX_UNWRITTEN_, .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ }, \
+  .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_radam_options, calx_written_(&o->lr);
+              calx_written_pair_(o->betas); calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_asgd_options_ \
+  .lr = CALX_UNWRITTEN_, .lambd = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_asgd_options, calx_written_(&o->lr);
+              calx_written_(&o->lambd);)
+#define CALX_UNWRITTEN_calx_lamb_options_                               \
+  .lr = CALX_UNWRITTEN_, .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ }, \
+  .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_lamb_options, calx_written_(&o->lr);
+              calx_written_pair_(o->betas); calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_lars_options_ \
+  .lr = CALX_UNWRITTEN_, .momentum = CALX_UNWRITTEN_, .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_lars_options, calx_written_(&o->lr);
+              calx_written_(&o->momentum); calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_lion_options_ \
+  .lr = CALX_UNWRITTEN_, .betas = { CALX_UNWRITTEN_, CALX_UNWRITTEN_ },
+CALX_WRITTEN_(calx_lion_options, calx_written_(&o->lr);
+              calx_written_pair_(o->betas);)
+#define CALX_UNWRITTEN_calx_lbfgs_options_                  \
+  .lr = CALX_UNWRITTEN_, .tolerance_grad = CALX_UNWRITTEN_, \
+  .tolerance_change = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_lbfgs_options, calx_written_(&o->lr);
+              calx_written_(&o->tolerance_grad);
+              calx_written_(&o->tolerance_change);)
+#define CALX_UNWRITTEN_calx_muon_options_                 \
+  .lr = CALX_UNWRITTEN_, .weight_decay = CALX_UNWRITTEN_, \
+  .momentum = CALX_UNWRITTEN_, .eps = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_muon_options, calx_written_(&o->lr);
+              calx_written_(&o->weight_decay); calx_written_(&o->momentum);
+              calx_written_(&o->eps);)
+#define CALX_UNWRITTEN_calx_adafactor_options_ \
+  .lr = CALX_UNWRITTEN_, .beta2_decay = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_adafactor_options, calx_written_(&o->lr);
+              calx_written_(&o->beta2_decay);)
+#define CALX_UNWRITTEN_calx_rprop_options_
+CALX_WRITTEN_(calx_rprop_options, )
+#endif
 #ifdef __cplusplus
 }
 #else
 #define CALX_OPTIMIZER_(name, model, ...) \
   (CALX_OPTIM_SITE_ calx_##name##_with(   \
-      model, &(calx_##name##_options){ __VA_ARGS__ }))
+      model, CALX_WRITE_(calx_##name##_options, __VA_ARGS__)))
 #define calx_adadelta(...) \
   CALX_OPTIMIZER_(adadelta, __VA_ARGS__, .size = sizeof(calx_adadelta_options))
 #define calx_rmsprop(...) \

@@ -176,6 +176,18 @@ CALX_API calx_tensor *calx_igammac(calx_tensor *a, calx_tensor *x);
  *  @shape x any @source torch.mvlgamma */
 CALX_API calx_tensor *calx_mvlgamma(calx_tensor *x, int64_t p);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_nan_to_num_options_ \
+  .posinf = CALX_UNWRITTEN_, .neginf = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nan_to_num_options, calx_written_(&o->posinf);
+              calx_written_(&o->neginf);)
+#define CALX_UNWRITTEN_calx_isclose_options_ \
+  .rtol = CALX_UNWRITTEN_, .atol = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_isclose_options, calx_written_(&o->rtol);
+              calx_written_(&o->atol);)
+#define CALX_UNWRITTEN_calx_addcmul_options_ .value = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_addcmul_options, calx_written_(&o->value);)
+#endif
 #ifdef __cplusplus
 }
 #endif

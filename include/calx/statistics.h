@@ -77,7 +77,7 @@ CALX_API calx_tensor *calx_nanquantile_with(
 typedef struct CALX_OPTIONS calx_diff_options {
   CALX_NAMED size_t size;
   CALX_NAMED int64_t n; /* times; 0 = 1, CALX_ZERO_INT = 0 */
-  CALX_NAMED int dim;   /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
+  CALX_NAMED int dim;   /* 0 = the last, INT32_MIN = 0 */
   CALX_NAMED calx_tensor *prepend;
   CALX_NAMED calx_tensor *append;
 } calx_diff_options;
@@ -105,7 +105,7 @@ typedef struct CALX_OPTIONS calx_trapezoid_options {
   CALX_NAMED size_t size;
   CALX_NAMED calx_tensor *x; /* where the samples are: a vector, or as y */
   CALX_NAMED double dx;      /* their distance; 0 = 1, CALX_ZERO = 0 */
-  CALX_NAMED int dim;        /* 0 = the last, INT32_MIN = 0; in C: 0 is 0 */
+  CALX_NAMED int dim;        /* 0 = the last, INT32_MIN = 0 */
 } calx_trapezoid_options;
 /** The integral along a dimension, by the trapezoidal rule. @shape y rank >= 1;
  *  the result without the dimension @source torch.trapezoid */
@@ -166,6 +166,20 @@ CALX_API calx_tensor *calx_histogramdd_with(
     calx_tensor *x, calx_tensor **out_edges,
     const calx_histogramdd_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_diff_options_ \
+  .n = CALX_UNWRITTEN_INT_, .dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_diff_options, calx_written_int_(&o->n);
+              calx_written_dim_(&o->dim);)
+#define CALX_UNWRITTEN_calx_cov_options_ .correction = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_cov_options, calx_written_(&o->correction);)
+#define CALX_UNWRITTEN_calx_trapezoid_options_ \
+  .dx = CALX_UNWRITTEN_, .dim = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_trapezoid_options, calx_written_(&o->dx);
+              calx_written_dim_(&o->dim);)
+#define CALX_UNWRITTEN_calx_gradient_options_ .spacing = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_gradient_options, calx_written_(&o->spacing);)
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #ifndef CALX_STATUS_H
 #define CALX_STATUS_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #ifdef __cplusplus
@@ -34,10 +35,8 @@ extern "C" {
  * like CALX_NO_NUMBER, which takes no room either. `.padding = 1` for the pair
  * {1, 0} is meant, and `.padding = 1, 2`, so neither warns of braces there. A
  * third number would be gcc's value of the next field: CALX_PAIR_ ends in a
- * member where it stops.
- *
- * A macro may give a field a value before the program's options, which override
- * it: CALX_WRITTEN_ tells by it that the program wrote no value.
+ * member where it stops. Nor do they warn of a field that is initialised twice:
+ * CALX_WRITE_ gives first what the program's options override.
  */
 #if defined(__cplusplus)
 #define CALX_OPTIONS
@@ -78,6 +77,45 @@ extern "C" {
 #define CALX_ARRAY_(type, name, n) type name[n]
 #endif
 #define CALX_PAIR_(type, name) CALX_ARRAY_(type, name, 2)
+
+#ifndef __cplusplus
+// A macro gives the fields that have other defaults than zero these numbers
+// first, and the program's options override them: what is left was not written.
+// O##_written_() makes it the 0 that the functions take for the default, and a
+// 0 that was written what they take for zero, CALX_ZERO or CALX_ZERO_INT; in an
+// int that is INT32_MIN.
+#define CALX_UNWRITTEN_ (-1.7976931348623157e308)
+#define CALX_UNWRITTEN_INT_ (-INT32_MAX)
+static inline void calx_written_(double *value)
+{
+  *value = *value == CALX_UNWRITTEN_ ? 0 : *value == 0 ? -0.0 : *value;
+}
+static inline void calx_written_dim_(int *value)
+{
+  *value = *value == CALX_UNWRITTEN_INT_ ? 0 : *value == 0 ? INT32_MIN : *value;
+}
+static inline void calx_written_int_(int64_t *value)
+{
+  *value = *value == CALX_UNWRITTEN_INT_ ? 0 : *value == 0 ? INT64_MIN : *value;
+}
+// { 0, 0.9 } begins with a 0 that is meant; of { 0.9 } the second is no number.
+static inline void calx_written_pair_(double *pair)
+{
+  const int first = pair[0] == 0 && pair[1] != 0 && pair[1] != CALX_UNWRITTEN_;
+  if (pair[0] == CALX_UNWRITTEN_) pair[0] = 0;
+  if (pair[1] == CALX_UNWRITTEN_) pair[1] = 0;
+  if (first) pair[0] = -0.0;
+}
+// The options O that a program writes; CALX_UNWRITTEN_O_ has the first numbers.
+#define CALX_WRITE_(O, ...) \
+  O##_written_(&(O){ CALX_UNWRITTEN_##O##_ __VA_ARGS__ })
+#define CALX_WRITTEN_(O, ...)         \
+  static inline O *O##_written_(O *o) \
+  {                                   \
+    __VA_ARGS__                       \
+    return o;                         \
+  }
+#endif
 
 // ---- codes ------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ CALX_API calx_tensor *calx_multihead_attention_forward_with(
 typedef struct CALX_OPTIONS calx_nn_transformer_options {
   CALX_NAMED size_t size;
   CALX_NAMED int64_t dim_feedforward; /* 0 = 2048 */
-  CALX_NAMED double dropout;          /* 0 = 0.1, CALX_ZERO = 0; in C: 0 is 0 */
+  CALX_NAMED double dropout;          /* 0 = 0.1, CALX_ZERO = 0 */
   CALX_NAMED const char *activation;  /* "relu" (the default) or "gelu" */
   CALX_NAMED double layer_norm_eps;   /* 0 = 1e-5 */
   CALX_NAMED bool batch_first;
@@ -161,6 +161,10 @@ CALX_API calx_tensor *calx_transformer_forward_with(
 CALX_API calx_tensor *calx_generate_square_subsequent_mask_with(
     int64_t size, const calx_create_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_nn_transformer_options_ .dropout = CALX_UNWRITTEN_,
+CALX_WRITTEN_(calx_nn_transformer_options, calx_written_(&o->dropout);)
+#endif
 #ifdef __cplusplus
 }
 #else
@@ -168,13 +172,12 @@ CALX_API calx_tensor *calx_generate_square_subsequent_mask_with(
 #define CALX_TRANSFORMER_1_(fn, O, m, x, ...) (CALX_SITE_ fn(m, CALX_SITE_T_(x), CALX_SITE_O_((&(O){ __VA_ARGS__ }))))
 #define CALX_TRANSFORMER_2_(fn, O, m, x, y, ...) (CALX_SITE_ fn(m, CALX_SITE_T_(x), CALX_SITE_T_(y), CALX_SITE_O_((&(O){ __VA_ARGS__ }))))
 #define CALX_ATTENTION_3_(m, q, k, v, ...) (CALX_SITE_ calx_multihead_attention_forward_with(m, CALX_SITE_T_(q), CALX_SITE_T_(k), CALX_SITE_T_(v), CALX_SITE_O_((&(calx_multihead_attention_forward_options){ __VA_ARGS__ }))))
-CALX_WRITTEN_(calx_nn_transformer_options, dropout, calx_written_);
 #define calx_nn_multihead_attention(...) CALX_CALL_4_(calx_nn_multihead_attention_with, calx_nn_multihead_attention_options, __VA_ARGS__)
-#define calx_nn_transformer_encoder_layer(...) CALX_CALL_4_W_(calx_nn_transformer_encoder_layer_with, calx_nn_transformer_options, dropout, __VA_ARGS__)
-#define calx_nn_transformer_decoder_layer(...) CALX_CALL_4_W_(calx_nn_transformer_decoder_layer_with, calx_nn_transformer_options, dropout, __VA_ARGS__)
-#define calx_nn_transformer_encoder(...) CALX_CALL_5_W_(calx_nn_transformer_encoder_with, calx_nn_transformer_options, dropout, __VA_ARGS__)
-#define calx_nn_transformer_decoder(...) CALX_CALL_5_W_(calx_nn_transformer_decoder_with, calx_nn_transformer_options, dropout, __VA_ARGS__)
-#define calx_nn_transformer(...) CALX_CALL_4_W_(calx_nn_transformer_with, calx_nn_transformer_options, dropout, __VA_ARGS__)
+#define calx_nn_transformer_encoder_layer(...) CALX_CALL_4_W_(calx_nn_transformer_encoder_layer_with, calx_nn_transformer_options, __VA_ARGS__)
+#define calx_nn_transformer_decoder_layer(...) CALX_CALL_4_W_(calx_nn_transformer_decoder_layer_with, calx_nn_transformer_options, __VA_ARGS__)
+#define calx_nn_transformer_encoder(...) CALX_CALL_5_W_(calx_nn_transformer_encoder_with, calx_nn_transformer_options, __VA_ARGS__)
+#define calx_nn_transformer_decoder(...) CALX_CALL_5_W_(calx_nn_transformer_decoder_with, calx_nn_transformer_options, __VA_ARGS__)
+#define calx_nn_transformer(...) CALX_CALL_4_W_(calx_nn_transformer_with, calx_nn_transformer_options, __VA_ARGS__)
 #define calx_transformer_forward(m, x, ...) CALX_TRANSFORMER_2_(calx_transformer_forward_with, calx_transformer_forward_options, m, x, __VA_ARGS__, .size = sizeof(calx_transformer_forward_options))
 #define calx_multihead_attention_forward(m, q, k, ...) CALX_ATTENTION_3_(m, q, k, __VA_ARGS__, .size = sizeof(calx_multihead_attention_forward_options))
 #define calx_transformer_encoder_forward(m, ...) CALX_TRANSFORMER_1_(calx_transformer_encoder_forward_with, calx_transformer_forward_options, m, __VA_ARGS__, .size = sizeof(calx_transformer_forward_options))

@@ -139,13 +139,75 @@ static void test_optimizers(void **state)
   calx_module_free(other);
 }
 
+// Options of functions whose default is another number.
+static void test_functions(void **state)
+{
+  (void)state;
+  static const float v[] = { -2, 4 }, w[] = { 1, 1 };
+  static const int64_t classes[] = { 0, 1 };
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_tensor_from(v, CALX_F32, CALX_SHAPE(2));
+  calx_tensor *y = calx_tensor_from(w, CALX_F32, CALX_SHAPE(2));
+  calx_tensor *n = calx_tensor_from(classes, CALX_I64, CALX_SHAPE(2));
+  calx_tensor *square = calx_eye(2, 2), *scores = calx_zeros(CALX_SHAPE(2, 2));
+  CHECK_VALUES(calx_var(x), 1e-6, 18);
+  CHECK_VALUES(calx_var(x, .correction = none), 1e-6, 9);
+  CHECK_VALUES(calx_leaky_relu(x, .negative_slope = 0), 0, 0, 4);
+  CHECK_VALUES(calx_hardtanh(x, .min_val = 0, .max_val = 3), 0, 0, 3);
+  CHECK_VALUES(calx_hardshrink(calx_mul(x, 0.1), .lambd = 0), 1e-6, -0.2, 0.4);
+  CHECK_VALUES(calx_norm(x, .p = 0), 0, 2);
+  CHECK_VALUES(calx_isclose(y, calx_add(y, 1e-7), .rtol = 0, .atol = 0), 0, 0,
+               0);
+  CHECK_VALUES(calx_addmm(scores, square, square, .alpha = 0), 0, 0, 0, 0, 0);
+  CHECK_VALUES(calx_addmm(square, square, square, .beta = none), 0, 1, 0, 0, 1);
+  CHECK_VALUES(calx_add(x, y, .alpha = 0), 0, -2, 4);
+  CHECK_VALUES(calx_addcmul(x, y, y, .value = 0), 0, -2, 4);
+  CHECK_VALUES(calx_smooth_l1_loss(x, y, .beta = 0), 1e-6, 3);
+  CHECK_VALUES(calx_hinge_embedding_loss(calx_neg(y), calx_neg(y), .margin = 0),
+               1e-6, 1);
+  // Class 0 does not count, and row 0 has no gradient.
+  CHECK_VALUES(
+      calx_cross_entropy(square, n, .ignore_index = 0, .reduction = CALX_SUM),
+      1e-5, 0.313262);
+  calx_tensor *table = calx_ones(CALX_SHAPE(2, 1), .requires_grad = true);
+  calx_backward(calx_sum(calx_embedding(n, table, .padding_idx = none)));
+  CHECK_VALUES(calx_grad(table), 0, 0, 1);
+  CHECK_STATUS_OK(calx_scope_end(s));
+}
+
+// Options of layers and schedules.
+static void test_layers(void **state)
+{
+  (void)state;
+  calx_module *flat = calx_nn_flatten(NULL, NULL, .start_dim = 0);
+  calx_module *norm = calx_nn_batch_norm1d(NULL, NULL, 1, .momentum = none);
+  calx_module *table = calx_nn_embedding(NULL, NULL, 2, 1, .padding_idx = 0);
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = calx_full(CALX_SHAPE(4, 1), 7);
+  assert_int_equal(calx_tensor_rank(calx_forward(flat, x)), 1);
+  calx_module_train(norm, true);
+  calx_forward(norm, x);
+  CHECK_VALUES(calx_module_find(norm, "running_mean"), 0, 0);
+  CHECK_VALUES(calx_select(calx_module_find(table, "weight"), 0, 0), 0, 0);
+  CHECK_STATUS_OK(calx_scope_end(s));
+  calx_optimizer *opt = calx_sgd(norm, .lr = 1);
+  calx_lr_scheduler *r = calx_reduce_lr_on_plateau(opt, .patience = 0);
+  calx_lr_scheduler_step_metric(r, 1);
+  calx_lr_scheduler_step_metric(r, 2);
+  assert_true(fabs(calx_optimizer_lr(opt) - 0.1) < 1e-12);
+  calx_lr_scheduler_free(r);
+  calx_optimizer_free(opt);
+  calx_module_free(flat);
+  calx_module_free(norm);
+  calx_module_free(table);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_dims),
-    cmocka_unit_test(test_probabilities),
-    cmocka_unit_test(test_arange),
-    cmocka_unit_test(test_optimizers),
+    cmocka_unit_test(test_dims),      cmocka_unit_test(test_probabilities),
+    cmocka_unit_test(test_arange),    cmocka_unit_test(test_optimizers),
+    cmocka_unit_test(test_functions), cmocka_unit_test(test_layers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
