@@ -41,6 +41,17 @@ extern "C" {
 #define CALX_ZERO (-0.0)
 /** In an integer option where zero is not the default: zero, as CALX_ZERO. */
 #define CALX_ZERO_INT INT64_MIN
+/** The default of a floating or an integer option beside which CALX_ZERO or
+ *  CALX_ZERO_INT stands, as if it was not written: `.lr = given ? lr :
+ *  CALX_DEFAULT`. For the macros; in a struct that a program fills itself it is
+ *  0. */
+#ifdef __cplusplus
+#define CALX_DEFAULT 0
+#define CALX_DEFAULT_INT 0
+#else
+#define CALX_DEFAULT CALX_UNWRITTEN_
+#define CALX_DEFAULT_INT CALX_UNWRITTEN_INT_
+#endif
 
 // ---- numbers as operands ----------------------------------------------------
 

@@ -72,7 +72,6 @@ static void test_functions(void **state)
   REAL(sign);
   REAL(relu);
   REAL(erf);
-  REAL(var);
   REAL(amax);
   REAL(silu);
   REAL(isposinf);
@@ -93,7 +92,6 @@ static void test_functions(void **state)
   REFUSES(calx_atan2(X, X), "atan2: c64[");
   REFUSES(calx_div(X, 2, .rounding = CALX_ROUND_FLOOR), "div_rounded: c64");
   REFUSES(calx_cholesky(c64(CALX_SHAPE(2, 2))), "cholesky: c64[2,2]");
-  REFUSES(calx_rand(CALX_SHAPE(2), .dtype = CALX_C64), "rand: c64 is not");
   REFUSES(calx_arange(0, 3, 1, .dtype = CALX_C64), "arange: c64[3] is complex");
   REFUSES(calx_conv1d(X, X), "conv1d: ");
 }
@@ -127,9 +125,9 @@ static void test_conversions(void **state)
   s = calx_scope_begin();
   x = X;
   calx_requires_grad(x, true);
-  calx_optimizer *opt = calx_sgd(NULL, .lr = 0.1, .params = &x, .n_params = 1);
+  calx_optimizer *opt = calx_adafactor(NULL, .params = &x, .n_params = 1);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt),
-               "c64[2,3], and optimisers take real ones");
+               "c64[2,3], and adafactor takes real ones");
   calx_optimizer_free(opt);
   CHECK_STATUS_OK(calx_scope_end(s));
 }

@@ -278,10 +278,11 @@ static void max_pool2d(call *c)
 static void batch_norm(call *c)
 {
   bool training = flag(c, "training");
-  c->out[0] = calx_batch_norm(
-      c->in[0], .weight = c->in[1], .bias = c->in[2], .running_mean = c->in[3],
-      .running_var = c->in[4], .training = training,
-      .momentum = number(c, "momentum", 0), .eps = number(c, "eps", 0));
+  c->out[0] = calx_batch_norm(c->in[0], .weight = c->in[1], .bias = c->in[2],
+                              .running_mean = c->in[3], .running_var = c->in[4],
+                              .training = training,
+                              .momentum = number(c, "momentum", CALX_DEFAULT),
+                              .eps = number(c, "eps", 0));
   if (!training) return;
   c->n_out = 3;
   c->out[1] = c->in[3];
@@ -338,13 +339,13 @@ static bool model_op(call *c)
   ROW(logsigmoid, calx_logsigmoid(X)) \
   ROW(gelu, calx_gelu(X, .approximate = strcmp(text(c, "approximate"), "tanh") == 0 ? CALX_GELU_TANH : CALX_GELU_NONE)) \
   ROW(elu, calx_elu(X, .alpha = NUMBER("alpha", 0))) \
-  ROW(leaky_relu, calx_leaky_relu(X, .negative_slope = NUMBER("negative_slope", 0))) \
-  ROW(hardtanh, calx_hardtanh(X, .min_val = NUMBER("min_val", 0), .max_val = NUMBER("max_val", 0))) \
-  ROW(softplus, calx_softplus(X, .beta = NUMBER("beta", 0), .threshold = NUMBER("threshold", 0))) \
+  ROW(leaky_relu, calx_leaky_relu(X, .negative_slope = NUMBER("negative_slope", CALX_DEFAULT))) \
+  ROW(hardtanh, calx_hardtanh(X, .min_val = NUMBER("min_val", CALX_DEFAULT), .max_val = NUMBER("max_val", CALX_DEFAULT))) \
+  ROW(softplus, calx_softplus(X, .beta = NUMBER("beta", 0), .threshold = NUMBER("threshold", CALX_DEFAULT))) \
   ROW(clamp, clamp(c)) \
   ROW(masked_fill, calx_masked_fill(X, Y, NUMBER("value", (double)-INFINITY))) \
   ROW(lerp, calx_lerp(X, Y, NUMBER("weight", 0))) \
-  ROW(addcmul, calx_addcmul(X, Y, Z, .value = NUMBER("value", 0))) \
+  ROW(addcmul, calx_addcmul(X, Y, Z, .value = NUMBER("value", CALX_DEFAULT))) \
   ROW(addcdiv, calx_addcdiv(X, Y, Z, .value = NUMBER("value", 0))) \
   ROW(flip, calx_flip(X, list(c, "dims", room))) \
   ROW(repeat, calx_repeat(X, list(c, "repeats", room))) \
@@ -379,7 +380,7 @@ static bool model_op(call *c)
   ROW(scatter_reduce, calx_scatter_reduce(X, DIM, Y, Z, CALX_SCATTER_AMAX)) \
   ROW(index_add, calx_index_add(X, DIM, Y, Z)) \
   ROW(one_hot, calx_one_hot(X, (int64_t)NUMBER("num_classes", 1))) \
-  ROW(embedding, calx_embedding(X, Y, .padding_idx = (int64_t)NUMBER("padding_idx", 0))) \
+  ROW(embedding, calx_embedding(X, Y, .padding_idx = (int64_t)NUMBER("padding_idx", CALX_DEFAULT_INT))) \
   ROW(sort, (c->n_out = 2, calx_sort(X, .dim = sort_dim(c), .descending = flag(c, "descending"), .out_indices = &c->out[1]))) \
   ROW(argsort, calx_argsort(X, .dim = sort_dim(c), .descending = flag(c, "descending"))) \
   ROW(topk, (c->n_out = 2, calx_topk(X, (int64_t)NUMBER("k", 1), .dim = sort_dim(c), .smallest = !flag(c, "largest"), .out_indices = &c->out[1]))) \
@@ -437,7 +438,7 @@ static bool model_op(call *c)
   ROW(select_scatter, calx_select_scatter(X, Y, DIM, (int64_t)NUMBER("index", 0))) \
   ROW(assign_slice, (calx_assign_slice(X, Y, DIM, (int64_t)NUMBER("start", 0), (int64_t)NUMBER("end", 0), (int64_t)NUMBER("step", 1)), X)) \
   ROW(assign_select, (calx_assign_select(X, Y, DIM, (int64_t)NUMBER("index", 0)), X)) \
-  ROW(add_, calx_add_(X, Y, .alpha = NUMBER("alpha", 0))) \
+  ROW(add_, calx_add_(X, Y, .alpha = NUMBER("alpha", CALX_DEFAULT))) \
   ROW(sub_, calx_sub_(X, Y, .alpha = NUMBER("alpha", 0))) \
   ROW(mul_, calx_mul_(X, Y)) \
   ROW(div_, calx_div_(X, Y)) \
@@ -462,7 +463,7 @@ static bool model_op(call *c)
   ROW(kthvalue, (c->n_out = 2, calx_kthvalue(X, (int64_t)NUMBER("k", 1), DIM, flag(c, "keepdim"), &c->out[1]))) \
   ROW(quantile, quantile(c, calx_quantile_with)) \
   ROW(nanquantile, quantile(c, calx_nanquantile_with)) \
-  ROW(diff, calx_diff(X, .n = (int64_t)NUMBER("n", 0), .dim = sort_dim(c), .prepend = Y, .append = Z)) \
+  ROW(diff, calx_diff(X, .n = (int64_t)NUMBER("n", CALX_DEFAULT_INT), .dim = sort_dim(c), .prepend = Y, .append = Z)) \
   ROW(cov, calx_cov(X, .correction = factor(c, "correction"), .fweights = Y, .aweights = Z)) \
   ROW(corrcoef, calx_corrcoef(X)) \
   ROW(aminmax, (c->n_out = 2, calx_aminmax(X, &c->out[1], .dims = list(c, "dim", room), .keepdim = flag(c, "keepdim")))) \
@@ -470,10 +471,10 @@ static bool model_op(call *c)
   ROW(std_mean, (c->n_out = 2, calx_std_mean(X, &c->out[1], .dims = list(c, "dim", room), .keepdim = flag(c, "keepdim"), .correction = factor(c, "correction")))) \
   ROW(addr, calx_addr(X, Y, Z, .beta = factor(c, "beta"), .alpha = factor(c, "alpha"))) \
   ROW(ger, calx_ger(X, Y)) \
-  ROW(tensordot, calx_tensordot(X, Y, .dims = attr(c, "x_dims") != NULL ? 0 : NUMBER("dims", 2) == 0 ? CALX_ZERO_INT : (int64_t)NUMBER("dims", 2), .x_dims = list(c, "x_dims", room), .y_dims = list(c, "y_dims", other_room))) \
+  ROW(tensordot, calx_tensordot(X, Y, .dims = attr(c, "x_dims") != NULL ? CALX_DEFAULT_INT : (int64_t)NUMBER("dims", 2), .x_dims = list(c, "x_dims", room), .y_dims = list(c, "y_dims", other_room))) \
   ROW(kron, calx_kron(X, Y)) \
-  ROW(cdist, calx_cdist(X, Y, .p = strcmp(text(c, "p"), "inf") == 0 ? (double)INFINITY : NUMBER("p", 2) == 0 ? CALX_ZERO : NUMBER("p", 2))) \
-  ROW(pairwise_distance, calx_pairwise_distance(X, Y, .p = NUMBER("p", 0), .keepdim = flag(c, "keepdim"))) \
+  ROW(cdist, calx_cdist(X, Y, .p = strcmp(text(c, "p"), "inf") == 0 ? (double)INFINITY : NUMBER("p", 2))) \
+  ROW(pairwise_distance, calx_pairwise_distance(X, Y, .p = NUMBER("p", CALX_DEFAULT), .keepdim = flag(c, "keepdim"))) \
   ROW(vecdot, calx_vecdot(X, Y, (int)NUMBER("dim", -1))) \
   ROW(cross, calx_cross(X, Y, (int)NUMBER("dim", -1))) \
   ROW(matrix_power, calx_matrix_power(X, (int64_t)NUMBER("n", 1))) \
@@ -498,7 +499,7 @@ static bool model_op(call *c)
   ROW(matrix_rank, calx_matrix_rank(X)) \
   ROW(multi_dot, calx_multi_dot(c->in, c->n_in)) \
   ROW(chain_matmul, calx_chain_matmul(c->in, c->n_in)) \
-  ROW(vander, calx_vander(X, .n = NUMBER("N", 9) == 0 ? CALX_ZERO_INT : (int64_t)NUMBER("N", 0), .increasing = flag(c, "increasing"))) \
+  ROW(vander, calx_vander(X, .n = (int64_t)NUMBER("N", CALX_DEFAULT_INT), .increasing = flag(c, "increasing"))) \
   ROW(nonzero, calx_nonzero(X)) \
   ROW(masked_select, calx_masked_select(X, Y)) \
   ROW(unique, (c->n_out = 3, calx_unique(X, .out_inverse = &c->out[1], .out_counts = &c->out[2]))) \
@@ -511,11 +512,11 @@ static bool model_op(call *c)
   ROW(var, spread(c, calx_var_with)) \
   ROW(std, spread(c, calx_std_with)) \
   ROW(norm, norm(c)) \
-  ROW(normalize, calx_normalize(X, .p = NUMBER("p", 0), .dim = 1)) \
+  ROW(normalize, calx_normalize(X, .p = NUMBER("p", CALX_DEFAULT), .dim = 1)) \
   ROW(cosine_similarity, calx_cosine_similarity(X, Y, .dim = 1)) \
   ROW(mse_loss, calx_mse_loss(X, Y, .reduction = reduction(c))) \
   ROW(l1_loss, calx_l1_loss(X, Y, .reduction = reduction(c))) \
-  ROW(smooth_l1_loss, calx_smooth_l1_loss(X, Y, .reduction = reduction(c), .beta = NUMBER("beta", 0))) \
+  ROW(smooth_l1_loss, calx_smooth_l1_loss(X, Y, .reduction = reduction(c), .beta = NUMBER("beta", CALX_DEFAULT))) \
   ROW(huber_loss, calx_huber_loss(X, Y, .reduction = reduction(c), .delta = NUMBER("delta", 0))) \
   ROW(binary_cross_entropy, calx_binary_cross_entropy(X, Y, .reduction = reduction(c), .weight = Z)) \
   ROW(binary_cross_entropy_with_logits, calx_binary_cross_entropy_with_logits(X, Y, .reduction = reduction(c), .weight = Z, .pos_weight = c->in[3])) \
@@ -555,9 +556,9 @@ static calx_tensor *norm(const call *c)
 {
   int64_t room[8];
   bool greatest = strcmp(text(c, "p"), "inf") == 0;
-  return calx_norm(X, .dims = list(c, "dim", room),
-                   .keepdim = flag(c, "keepdim"),
-                   .p = greatest ? (double)INFINITY : NUMBER("p", 0));
+  return calx_norm(
+      X, .dims = list(c, "dim", room), .keepdim = flag(c, "keepdim"),
+      .p = greatest ? (double)INFINITY : NUMBER("p", CALX_DEFAULT));
 }
 
 // q is a number of the attributes or the second operand.

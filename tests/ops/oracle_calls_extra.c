@@ -31,8 +31,7 @@ static double real(const call *c, const char *name)
 static double real_said(const call *c, const char *name)
 {
   json_t *v = attr(c, name);
-  if (!json_is_number(v)) return 0;
-  return json_number_value(v) != 0 ? json_number_value(v) : CALX_ZERO;
+  return json_is_number(v) ? json_number_value(v) : CALX_DEFAULT;
 }
 
 static bool flag(const call *c, const char *name)
@@ -108,7 +107,7 @@ static calx_tensor *lobpcg(call *c)
 #define MANY(n, call) (c->n_out = (n), call)
 // clang-format off
 #define ROWS(ROW) \
-  ROW(linear_cross_entropy, calx_linear_cross_entropy(X, Y, Z, .linear_bias = c->in[3], .weight = c->in[4], .reduction = reduction(c), .ignore_index = said(c, "ignore_index"), .label_smoothing = real(c, "label_smoothing"))) \
+  ROW(linear_cross_entropy, calx_linear_cross_entropy(X, Y, Z, .linear_bias = c->in[3], .weight = c->in[4], .reduction = reduction(c), .ignore_index = json_is_integer(attr(c, "ignore_index")) ? json_integer_value(attr(c, "ignore_index")) : CALX_DEFAULT_INT, .label_smoothing = real(c, "label_smoothing"))) \
   ROW(grouped_mm, calx_grouped_mm(X, Y, Z)) \
   ROW(lu, MANY(3, calx_lu(X, &c->out[1], &c->out[2]))) \
   ROW(lu_factor, MANY(2, calx_lu_factor(X, &c->out[1]))) \

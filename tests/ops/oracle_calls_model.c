@@ -145,7 +145,7 @@ static calx_tensor *embedding_bag(const call *c)
   return calx_embedding_bag(
       c->in[0], c->in[1], .offsets = c->in[2], .per_sample_weights = c->in[3],
       .include_last_offset = flag(c, "include_last_offset"),
-      .padding_idx = (int64_t)number(c, "padding_idx", 0),
+      .padding_idx = (int64_t)number(c, "padding_idx", CALX_DEFAULT_INT),
       .mode = strcmp(mode, "sum") == 0   ? CALX_BAG_SUM
               : strcmp(mode, "max") == 0 ? CALX_BAG_MAX
                                          : CALX_BAG_MEAN);
@@ -174,16 +174,16 @@ static calx_tensor *grid_sample(const call *c)
 #define ROWS(ROW) \
   ROW(margin_ranking_loss, calx_margin_ranking_loss(X, Y, Z, R, .margin = number(c, "margin", 0))) \
   ROW(soft_margin_loss, calx_soft_margin_loss(X, Y, R)) \
-  ROW(hinge_embedding_loss, calx_hinge_embedding_loss(X, Y, R, .margin = said(c, "margin"))) \
+  ROW(hinge_embedding_loss, calx_hinge_embedding_loss(X, Y, R, .margin = number(c, "margin", CALX_DEFAULT))) \
   ROW(poisson_nll_loss, calx_poisson_nll_loss(X, Y, R, .no_log_input = !flag(c, "log_input"), .full = flag(c, "full"))) \
   ROW(cosine_embedding_loss, calx_cosine_embedding_loss(X, Y, Z, R, .margin = number(c, "margin", 0))) \
   ROW(triplet_margin_loss, calx_triplet_margin_loss(X, Y, Z, R, .margin = said(c, "margin"), .p = number(c, "p", 0), .swap = flag(c, "swap"))) \
   ROW(triplet_l1, calx_triplet_margin_with_distance_loss(X, Y, Z, R, .margin = said(c, "margin"), .swap = flag(c, "swap"), .distance_function = absolute_distance)) \
   ROW(triplet_default, calx_triplet_margin_with_distance_loss(X, Y, Z, R, .swap = flag(c, "swap"))) \
-  ROW(multi_margin_loss, calx_multi_margin_loss(X, Y, R, .p = (int)number(c, "p", 0), .margin = said(c, "margin"), .weight = Z)) \
+  ROW(multi_margin_loss, calx_multi_margin_loss(X, Y, R, .p = (int)number(c, "p", 0), .margin = number(c, "margin", CALX_DEFAULT), .weight = Z)) \
   ROW(multilabel_margin_loss, calx_multilabel_margin_loss(X, Y, R)) \
   ROW(multilabel_soft_margin_loss, calx_multilabel_soft_margin_loss(X, Y, R, .weight = Z)) \
-  ROW(gaussian_nll_loss, calx_gaussian_nll_loss(X, Y, Z, R, .full = flag(c, "full"), .eps = said(c, "eps"))) \
+  ROW(gaussian_nll_loss, calx_gaussian_nll_loss(X, Y, Z, R, .full = flag(c, "full"), .eps = number(c, "eps", CALX_DEFAULT))) \
   ROW(cross_entropy_weighted, cross_entropy(c)) \
   ROW(nll_loss_weighted, nll_loss(c)) \
   ROW(fold, fold(c)) \
@@ -201,7 +201,7 @@ static calx_tensor *grid_sample(const call *c)
   ROW(pixel_unshuffle, calx_pixel_unshuffle(X, (int64_t)number(c, "downscale_factor", 0))) \
   ROW(channel_shuffle, calx_channel_shuffle(X, (int64_t)number(c, "groups", 0))) \
   ROW(local_response_norm, calx_local_response_norm(X, (int64_t)number(c, "size", 0), .alpha = said(c, "alpha"), .beta = said(c, "beta"), .k = said(c, "k"))) \
-  ROW(rrelu, calx_rrelu(X, .lower = said(c, "lower"), .upper = said(c, "upper"))) \
+  ROW(rrelu, calx_rrelu(X, .lower = number(c, "lower", CALX_DEFAULT), .upper = number(c, "upper", CALX_DEFAULT))) \
   ROW(bilinear, calx_bilinear(X, Y, Z, c->in[3])) \
   ROW(ctc_loss, calx_ctc_loss(X, Y, Z, c->in[3], R, .blank = (int64_t)number(c, "blank", 0), .zero_infinity = flag(c, "zero_infinity")))
 // clang-format on

@@ -56,7 +56,8 @@ static calx_dims list(const call *c, const char *name, int64_t *room)
 
 static double power(const call *c)
 {
-  return strcmp(text(c, "p"), "inf") == 0 ? (double)INFINITY : said(c, "p");
+  return strcmp(text(c, "p"), "inf") == 0 ? (double)INFINITY
+                                          : number(c, "p", CALX_DEFAULT);
 }
 
 // The result of a function that answers on the host.
@@ -113,7 +114,7 @@ static calx_tensor *windowed(const call *c,
   ROW(dist, calx_dist(X, Y, .p = power(c))) \
   ROW(inner, calx_inner(X, Y)) \
   ROW(vdot, calx_vdot(X, Y)) \
-  ROW(addbmm, calx_addbmm(X, Y, Z, .beta = said(c, "beta"), .alpha = said(c, "alpha"))) \
+  ROW(addbmm, calx_addbmm(X, Y, Z, .beta = number(c, "beta", CALX_DEFAULT), .alpha = number(c, "alpha", CALX_DEFAULT))) \
   ROW(renorm, calx_renorm(X, number(c, "p", 2), DIM, number(c, "maxnorm", 1))) \
   ROW(pdist, calx_pdist(X, .p = power(c))) \
   ROW(msort, calx_msort(X)) \
@@ -122,7 +123,7 @@ static calx_tensor *windowed(const call *c,
   ROW(index_reduce, calx_index_reduce(X, DIM, Y, Z, reduction(c), .exclude_self = !flag(c, "include_self"))) \
   ROW(broadcast_tensors, MANY(c->n_in, calx_broadcast_tensors(c->in, c->n_in, c->out))) \
   ROW(cartesian_prod, calx_cartesian_prod(c->in, c->n_in)) \
-  ROW(combinations, calx_combinations(X, .r = whole(c, "r", 2) == 0 ? CALX_ZERO_INT : whole(c, "r", 2), .with_replacement = flag(c, "with_replacement"))) \
+  ROW(combinations, calx_combinations(X, .r = whole(c, "r", 2), .with_replacement = flag(c, "with_replacement"))) \
   ROW(column_stack, calx_column_stack(c->in, c->n_in)) \
   ROW(diagflat, calx_diagflat(X, whole(c, "offset", 0))) \
   ROW(diagonal_scatter, calx_diagonal_scatter(X, Y, .offset = whole(c, "offset", 0), .dim1 = (int)whole(c, "dim1", 0), .dim2 = (int)whole(c, "dim2", 0))) \
@@ -134,9 +135,9 @@ static calx_tensor *windowed(const call *c,
   ROW(dsplit_at, MANY(LIST("indices").count + 1, calx_dsplit_at(X, LIST("indices"), c->out))) \
   ROW(ravel, calx_ravel(X)) \
   ROW(unravel_index, MANY(LIST("shape").count, calx_unravel_index(X, LIST("shape"), c->out))) \
-  ROW(trapezoid, calx_trapezoid(X, .x = Y, .dx = said(c, "dx"), .dim = dim_said(c))) \
-  ROW(cumulative_trapezoid, calx_cumulative_trapezoid(X, .x = Y, .dx = said(c, "dx"), .dim = dim_said(c))) \
-  ROW(gradient, (c->n_out = calx_gradient(X, c->out, .spacing = said(c, "spacing"), .coordinates = c->n_in > 1 ? c->in + 1 : NULL, .dims = LIST("dim"), .edge_order = (int)whole(c, "edge_order", 0)), c->out[0])) \
+  ROW(trapezoid, calx_trapezoid(X, .x = Y, .dx = number(c, "dx", CALX_DEFAULT), .dim = dim_said(c))) \
+  ROW(cumulative_trapezoid, calx_cumulative_trapezoid(X, .x = Y, .dx = number(c, "dx", CALX_DEFAULT), .dim = dim_said(c))) \
+  ROW(gradient, (c->n_out = calx_gradient(X, c->out, .spacing = number(c, "spacing", CALX_DEFAULT), .coordinates = c->n_in > 1 ? c->in + 1 : NULL, .dims = LIST("dim"), .edge_order = (int)whole(c, "edge_order", 0)), c->out[0])) \
   ROW(histogram, (c->n_out = 2, calx_histogram(X, &c->out[1], .bins = whole(c, "bins", 0), .min = number(c, "min", 0), .max = number(c, "max", 0), .weight = Y, .density = flag(c, "density")))) \
   ROW(histogram_edges, (c->n_out = 2, calx_histogram(X, &c->out[1], .edges = Y, .weight = Z, .density = flag(c, "density")))) \
   ROW(bartlett_window, windowed(c, calx_bartlett_window_with)) \

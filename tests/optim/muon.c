@@ -5,7 +5,7 @@
 #define SCRIPT "muon_torch.py"
 #define SECOND "V"
 #define CASES(X)                                                               \
-  X("Muon", "", muon, .lr = 0)                                                 \
+  X("Muon", "", muon, .lr = CALX_DEFAULT)                                      \
   X("Muon", "lr=0.02, momentum=0.8, nesterov=False, weight_decay=0.0", muon,   \
     .lr = 0.02, .momentum = 0.8, .no_nesterov = true,                          \
     .weight_decay = CALX_ZERO)                                                 \

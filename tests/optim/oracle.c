@@ -46,6 +46,12 @@ static double number(const json_t *args, const char *name)
   return number != 0 ? number : CALX_ZERO;
 }
 
+static double given(const json_t *args, const char *name)
+{
+  const json_t *v = json_object_get(args, name);
+  return v != NULL ? json_number_value(v) : CALX_DEFAULT;
+}
+
 static bool flag(const json_t *args, const char *name)
 {
   return json_is_true(json_object_get(args, name));
@@ -54,9 +60,9 @@ static bool flag(const json_t *args, const char *name)
 static calx_optimizer *another(calx_module *model, const char *name,
                                const json_t *args)
 {
-  double lr = number(args, "lr");
+  double lr = given(args, "lr");
   if (strcmp(name, "RMSprop") == 0) {
-    return calx_rmsprop(model, .lr = lr, .alpha = number(args, "alpha"),
+    return calx_rmsprop(model, .lr = lr, .alpha = given(args, "alpha"),
                         .momentum = number(args, "momentum"),
                         .centered = flag(args, "centered"),
                         .weight_decay = number(args, "weight_decay"));
@@ -74,14 +80,14 @@ static calx_optimizer *optimizer(calx_module *model, const json_t *setting)
   const json_t *args = json_object_get(setting, "args");
   if (strcmp(name, "SGD") == 0) {
     return calx_sgd(
-        model, .lr = number(args, "lr"), .momentum = number(args, "momentum"),
+        model, .lr = given(args, "lr"), .momentum = number(args, "momentum"),
         .dampening = number(args, "dampening"),
         .weight_decay = number(args, "weight_decay"),
         .nesterov = flag(args, "nesterov"), .maximize = flag(args, "maximize"));
   }
   if (strcmp(name, "Adagrad") == 0) {
     return calx_adagrad(
-        model, .lr = number(args, "lr"), .lr_decay = number(args, "lr_decay"),
+        model, .lr = given(args, "lr"), .lr_decay = number(args, "lr_decay"),
         .initial_accumulator_value = number(args, "initial_accumulator_value"));
   }
   calx_adam_options o = { .size = sizeof o,

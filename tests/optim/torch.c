@@ -29,22 +29,22 @@ enum { NONE_AT = 5 };
     adagrad, .lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.1,                  \
     .initial_accumulator_value = 0.2, .eps = 1e-4)                             \
   X("Adagrad", "lr=0.1, maximize=True", adagrad, .lr = 0.1, .maximize = true)  \
-  X("Adadelta", "", adadelta, .lr = 0)                                         \
+  X("Adadelta", "", adadelta, .lr = CALX_DEFAULT)                              \
   X("Adadelta", "lr=0.5, rho=0.7, eps=1e-4, weight_decay=0.1", adadelta,       \
     .lr = 0.5, .rho = 0.7, .eps = 1e-4, .weight_decay = 0.1)                   \
   X("Adadelta", "maximize=True", adadelta, .maximize = true)                   \
-  X("RMSprop", "", rmsprop, .lr = 0)                                           \
+  X("RMSprop", "", rmsprop, .lr = CALX_DEFAULT)                                \
   X("RMSprop", "alpha=0.6, eps=1e-4, momentum=0.5, weight_decay=0.1", rmsprop, \
     .alpha = 0.6, .eps = 1e-4, .momentum = 0.5, .weight_decay = 0.1)           \
   X("RMSprop", "lr=1e-3, centered=True, momentum=0.9", rmsprop, .lr = 1e-3,    \
     .centered = true, .momentum = 0.9)                                         \
   X("RMSprop", "lr=1e-3, centered=True, alpha=0.3, maximize=True", rmsprop,    \
     .lr = 1e-3, .centered = true, .alpha = 0.3, .maximize = true)              \
-  X("Adamax", "", adamax, .lr = 0)                                             \
+  X("Adamax", "", adamax, .lr = CALX_DEFAULT)                                  \
   X("Adamax", "lr=0.02, betas=(0.3, 0.7), eps=1e-3, weight_decay=0.1", adamax, \
     .lr = 0.02, .betas = { 0.3, 0.7 }, .eps = 1e-3, .weight_decay = 0.1)       \
   X("Adamax", "maximize=True", adamax, .maximize = true)                       \
-  X("NAdam", "", nadam, .lr = 0)                                               \
+  X("NAdam", "", nadam, .lr = CALX_DEFAULT)                                    \
   X("NAdam",                                                                   \
     "lr=0.02, betas=(0.6, 0.9), eps=1e-3, weight_decay=0.1, "                  \
     "momentum_decay=0.1",                                                      \
@@ -53,7 +53,7 @@ enum { NONE_AT = 5 };
   X("NAdam", "weight_decay=0.1, decoupled_weight_decay=True, maximize=True",   \
     nadam, .weight_decay = 0.1, .decoupled_weight_decay = true,                \
     .maximize = true)                                                          \
-  X("RAdam", "", radam, .lr = 0)                                               \
+  X("RAdam", "", radam, .lr = CALX_DEFAULT)                                    \
   X("RAdam", "lr=0.02, betas=(0.6, 0.9), eps=1e-3, weight_decay=0.1", radam,   \
     .lr = 0.02, .betas = { 0.6, 0.9 }, .eps = 1e-3, .weight_decay = 0.1)       \
   X("RAdam", "weight_decay=0.1, decoupled_weight_decay=True, maximize=True",   \
@@ -63,11 +63,11 @@ enum { NONE_AT = 5 };
   X("Rprop", "lr=0.1, etas=(0.3, 1.5), step_sizes=(1e-3, 0.2)", rprop,         \
     .lr = 0.1, .etas = { 0.3, 1.5 }, .step_sizes = { 1e-3, 0.2 })              \
   X("Rprop", "maximize=True", rprop, .maximize = true)                         \
-  X("ASGD", "", asgd, .lr = 0)                                                 \
+  X("ASGD", "", asgd, .lr = CALX_DEFAULT)                                      \
   X("ASGD", "lr=0.1, lambd=0.01, alpha=0.5, t0=3, weight_decay=0.1", asgd,     \
     .lr = 0.1, .lambd = 0.01, .alpha = 0.5, .t0 = 3, .weight_decay = 0.1)      \
   X("ASGD", "maximize=True, t0=20", asgd, .maximize = true, .t0 = 20)          \
-  X("Adafactor", "", adafactor, .lr = 0)                                       \
+  X("Adafactor", "", adafactor, .lr = CALX_DEFAULT)                            \
   X("Adafactor",                                                               \
     "lr=0.2, beta2_decay=-0.5, eps=(1e-3, 0.1), d=2.0, weight_decay=0.1",      \
     adafactor, .lr = 0.2, .beta2_decay = -0.5, .eps = { 1e-3, 0.1 }, .d = 2,   \
