@@ -26,7 +26,7 @@ enum {                             // besides those of lazy.h
   CX_LAZY_T_EXPIRED = 8,           // problem: at which sync
   CX_LAZY_T_POISON = 16,           // problem: why
   CX_LAZY_T_NAMED = 64,            // during one sync
-  CX_LAZY_T_ENDED = 128,           // CALX_DEBUG=handles: its handle ended
+  CX_LAZY_T_ENDED = 128,           // nothing is left of it but its memory
   CX_LAZY_T_BORROWED_LEAF = 256,   // the leaf record is another tensor's
   CX_LAZY_T_BASE_DETACHED = 1024,  // what CX_LAZY_T_DETACHED was with base
 };
@@ -48,7 +48,10 @@ struct calx_tensor {
   cx_graph_node *base;  // the last materialised value, while another is pending
   calx_device *device;
   cx_lazy_problem *problem;
-  uint64_t serial;  // order of creation on its device
+  union {
+    uint64_t serial;          // order of creation on its device
+    calx_tensor *next_ended;  // of a tensor that ended
+  };
   calx_scope *scope;
   uint32_t scope_at;
   uint32_t changed_at;  // place in the device's list + 1
@@ -87,7 +90,12 @@ calx_tensor *cx_lazy_tensor_alloc(calx_device *device);  // one ref, no scope
 // What the value needs is run, if it is pending.
 calx_status *cx_lazy_tensor_compute(calx_tensor *t) CALX_MUST_USE;
 void cx_lazy_tensor_unref(calx_tensor *t);  // ends the scope's reference
-calx_tensor *cx_lazy_tensor_nil(void);      // the poison that needs no memory
+// The same where the scope itself ends. A tensor that nobody else holds ends
+// too: its memory stays, so that its use is an error, until
+// cx_lazy_tensors_forget_ended(), which the thread's next scope end calls.
+void cx_lazy_tensor_end(calx_tensor *t);
+void cx_lazy_tensors_forget_ended(void);
+calx_tensor *cx_lazy_tensor_nil(void);  // the poison that needs no memory
 // Gives the tensor a materialised value; the reference to node is taken over.
 void cx_lazy_tensor_settle(calx_tensor *t, cx_graph_node *node);
 // Back to base, or to poison when there is none. For a failed step.
@@ -141,7 +149,8 @@ typedef struct cx_lazy_thread_state {
   calx_dtype autocast;  // what ops cast to now; DEFAULT: they do not
   const char *module;
   cx_lazy_composite_state composite;
-  int64_t recorded;  // ops since the last sync
+  int64_t recorded;    // ops since the last sync
+  calx_tensor *ended;  // with the last scope that ended
   calx_scope *unsettled;
   atomic_bool rescan;  // another thread changed a tensor of a scope of this one
 } cx_lazy_thread_state;

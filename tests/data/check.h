@@ -83,6 +83,7 @@ static inline int check_end(void **state)
 {
   const check_before *before = *state;
   calx_status *status = calx_scope_end(before->scope);
+  CHECK_OK(calx_scope_end(calx_scope_begin()));  // forgets the scope's tensors
   if (status != NULL) {
     print_error("left in the scope: %s\n", calx_status_message(status));
     calx_status_free(status);

@@ -40,8 +40,9 @@ static void test_after_release(void **state)
   char data[16];
   CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_tensor_read(t, data, 16),
                "released before");
-  calx_retain(t);
-  calx_release(t);
+  calx_release(calx_retain(t));
+  CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(),
+               "retain: ", "released before");
   CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_tensor_read(t, data, 16),
                "released before");
 }

@@ -44,6 +44,36 @@ static void test_nesting(void **state)
   assert_int_equal(cx_lazy_tensor_live(), before);
 }
 
+// A handle whose scope ended says so until the thread's next scope ends, also
+// where new tensors would take its memory.
+static void test_use_after_end(void **state)
+{
+  (void)state;
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *t = calx_neg(lazy_vector(4, 1));
+  CHECK_STATUS_OK(calx_scope_end(scope));
+  for (int i = 0; i < 100; i++) calx_neg(lazy_vector(4, 2));
+  calx_relu(t);
+  CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(),
+               "scopes.c:", "relu: operand 0", "scope has ended",
+               "calx_retain");
+  double item = calx_item(t);
+  assert_true(item != item);
+  CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(),
+               "scope has ended");
+  calx_assign(t, lazy_vector(4, 1));
+  CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(),
+               "scope has ended");
+  calx_release(t);  // is nobody's any more
+  calx_tensor *kept = calx_take(t);
+  CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(),
+               "retain: ", "scope has ended");
+  calx_release(kept);
+  long blocks = cx_alloc_live();
+  CHECK_STATUS_OK(calx_scope_end(calx_scope_begin()));
+  assert_true(cx_alloc_live() < blocks);  // its memory is given back
+}
+
 static void test_forgotten(void **state)
 {
   (void)state;
@@ -348,16 +378,27 @@ static void test_no_root(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    LAZY_TEST(test_nesting),           LAZY_TEST(test_forgotten),
-    LAZY_TEST(test_retained_outlives), LAZY_TEST(test_take),
-    LAZY_TEST(test_take_twice),        LAZY_TEST(test_release_too_often),
-    LAZY_TEST(test_retain_null),       LAZY_TEST(test_first_error),
-    LAZY_TEST(test_take_error),        LAZY_TEST(test_inner_error),
-    LAZY_TEST(test_forgotten_error),   LAZY_TEST(test_end_twice),
-    LAZY_TEST(test_other_thread),      LAZY_TEST(test_root),
-    LAZY_TEST(test_thread_end),        LAZY_TEST(test_root_fills),
-    LAZY_TEST(test_regions),           LAZY_TEST(test_forgotten_region),
-    LAZY_TEST(test_no_memory),         LAZY_TEST(test_no_root),
+    LAZY_TEST(test_nesting),
+    LAZY_TEST(test_use_after_end),
+    LAZY_TEST(test_forgotten),
+    LAZY_TEST(test_retained_outlives),
+    LAZY_TEST(test_take),
+    LAZY_TEST(test_take_twice),
+    LAZY_TEST(test_release_too_often),
+    LAZY_TEST(test_retain_null),
+    LAZY_TEST(test_first_error),
+    LAZY_TEST(test_take_error),
+    LAZY_TEST(test_inner_error),
+    LAZY_TEST(test_forgotten_error),
+    LAZY_TEST(test_end_twice),
+    LAZY_TEST(test_other_thread),
+    LAZY_TEST(test_root),
+    LAZY_TEST(test_thread_end),
+    LAZY_TEST(test_root_fills),
+    LAZY_TEST(test_regions),
+    LAZY_TEST(test_forgotten_region),
+    LAZY_TEST(test_no_memory),
+    LAZY_TEST(test_no_root),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }

@@ -113,11 +113,12 @@ static void scope_free(calx_scope *s)
 
 static void release_tensors(calx_scope *s)
 {
+  cx_lazy_tensors_forget_ended();
   // Newest first: a result goes before what it was made of.
   while (s->count > 0) {
     calx_tensor *t = s->tensors[--s->count];
     t->scope = NULL;
-    cx_lazy_tensor_unref(t);
+    cx_lazy_tensor_end(t);
   }
 }
 
@@ -158,6 +159,7 @@ static void root_end(void *scope)
     cx_lazy_log_untaken(cx_lazy_scope_pop());
   }
   release_tensors(root);
+  cx_lazy_tensors_forget_ended();
   cx_lazy_root_report(root);
   cx_lazy_self.top = NULL;
   scope_free(root);

@@ -112,9 +112,11 @@ static void drop_contents(calx_tensor *t)
   t->host = NULL;
 }
 
-// CALX_DEBUG=handles: the handle stays, as a poisoned one that names its end.
-// All of them hang together, so that leak checkers find them.
-static _Atomic(calx_tensor *) ended;
+// ---- ends -------------------------------------------------------------------
+
+// CALX_DEBUG=handles: the handle stays for ever, as a poisoned one that names
+// its end. All of them hang together, so that leak checkers find them.
+static _Atomic(calx_tensor *) quarantined;
 
 static bool quarantine(calx_tensor *t)
 {
@@ -128,28 +130,57 @@ static bool quarantine(calx_tensor *t)
   t->problem = cx_lazy_problem_new(why);
   t->flags = CX_LAZY_T_POISON | CX_LAZY_T_ENDED;
   if (t->problem == NULL) return false;
-  t->serial = (uint64_t)(uintptr_t)atomic_exchange(&ended, t);
+  t->next_ended = atomic_exchange(&quarantined, t);
   return true;
 }
 
-static void tensor_free(calx_tensor *t)
+static bool is_last_reference(calx_tensor *t)
 {
+  return t != &nil &&
+         atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1;
+}
+
+void cx_lazy_tensor_unref(calx_tensor *t)
+{
+  if (!is_last_reference(t)) return;
   drop_contents(t);
   cx_counter_add(&destroyed, 1);
   if (!quarantine(t)) cx_free(t);
 }
 
-void cx_lazy_tensor_unref(calx_tensor *t)
+void cx_lazy_tensor_end(calx_tensor *t)
 {
-  if (t == &nil) return;
-  if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1) {
-    tensor_free(t);
-  }
+  static cx_lazy_problem scope_ended = { .refs = 1 };
+  if (!is_last_reference(t)) return;
+  drop_contents(t);
+  cx_counter_add(&destroyed, 1);
+  if (quarantine(t)) return;
+  scope_ended.status = cx_scope_ended();
+  t->problem = &scope_ended;
+  t->flags = CX_LAZY_T_POISON | CX_LAZY_T_ENDED;
+  t->next_ended = cx_lazy_self.ended;
+  cx_lazy_self.ended = t;
 }
+
+void cx_lazy_tensors_forget_ended(void)
+{
+  for (calx_tensor *t = cx_lazy_self.ended, *next; t != NULL; t = next) {
+    next = t->next_ended;
+    cx_free(t);
+  }
+  cx_lazy_self.ended = NULL;
+}
+
+// ---- owners -----------------------------------------------------------------
 
 calx_tensor *calx_retain(calx_tensor *t)
 {
   if (t == NULL || t == &nil) return cx_lazy_tensor_nil();
+  if ((t->flags & CX_LAZY_T_ENDED) != 0) {
+    return calx_retain(cx_lazy_tensor_poison(
+        cx_error(CALX_FAILED_PRECONDITION, "retain: %s",
+                 calx_status_message(t->problem->status))));
+  }
   atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
   if (atomic_fetch_add_explicit(&t->owners, 1, memory_order_acq_rel) == 0 &&
       t->device != NULL && cx_is_pending(t)) {
