@@ -31,7 +31,7 @@ static calx_status no_memory = {
   .message = (char[]){ "out of host memory: an allocation failed" },
 };
 
-static calx_status scope_ended = {
+calx_status cx_scope_ended = {
   .code = CALX_FAILED_PRECONDITION,
   .is_static = true,
   .message = (char[]){ "this tensor's scope has ended: retain the tensor "
@@ -172,11 +172,6 @@ calx_status *cx_annotate(calx_status *status, const char *format, ...)
     status->message = message;
   }
   return status;
-}
-
-calx_status *cx_scope_ended(void)
-{
-  return &scope_ended;
 }
 
 calx_status *cx_out_of_memory(void)

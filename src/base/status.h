@@ -39,7 +39,7 @@ CX_COLD calx_status *cx_annotate(calx_status *status, const char *format, ...)
 // Never freed, needs no memory.
 CX_COLD calx_status *cx_out_of_memory(void) CALX_MUST_USE;
 // Of a tensor that is used after its scope. As above.
-calx_status *cx_scope_ended(void) CALX_MUST_USE;
+extern calx_status cx_scope_ended;
 // What an object's owner is told of an object that is NULL. As above.
 typedef enum cx_absent_kind {
   CX_ABSENT_DATASET,

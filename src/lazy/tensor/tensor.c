@@ -150,12 +150,11 @@ void cx_lazy_tensor_unref(calx_tensor *t)
 
 void cx_lazy_tensor_end(calx_tensor *t)
 {
-  static cx_lazy_problem scope_ended = { .refs = 1 };
+  static cx_lazy_problem scope_ended = { .refs = 1, .status = &cx_scope_ended };
   if (!is_last_reference(t)) return;
   drop_contents(t);
   cx_counter_add(&destroyed, 1);
   if (quarantine(t)) return;
-  scope_ended.status = cx_scope_ended();
   t->problem = &scope_ended;
   t->flags = CX_LAZY_T_POISON | CX_LAZY_T_ENDED;
   t->next_ended = cx_lazy_self.ended;
