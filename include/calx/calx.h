@@ -26,6 +26,7 @@
 #include "calx/io.h"
 #include "calx/iterable.h"
 #include "calx/layers.h"
+#include "calx/loggers.h"
 #include "calx/lr_scheduler.h"
 #include "calx/nn.h"
 #include "calx/ops.h"

@@ -45,7 +45,8 @@ typedef enum cx_absent_kind {
   CX_ABSENT_DATASET,
   CX_ABSENT_SAMPLER,
   CX_ABSENT_LOADER,
-  CX_ABSENT_PARALLEL_LOADER
+  CX_ABSENT_PARALLEL_LOADER,
+  CX_ABSENT_LOGGER
 } cx_absent_kind;
 CX_COLD calx_status *cx_absent(cx_absent_kind kind) CALX_MUST_USE;
 

@@ -1,0 +1,17 @@
+// loggers/number: numbers as Python writes them.
+#ifndef CX_LOGGERS_NUMBER_H
+#define CX_LOGGERS_NUMBER_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+
+// Python's repr() of a float: the fewest digits that read back as the same
+// double, and of these the nearest: "0.1", "1e-05", "3.0", "nan", "-inf".
+void cx_loggers_put_real(cx_text *out, double value);
+// A whole number without a point; what is none, as a float.
+void cx_loggers_put_whole(cx_text *out, double value);
+// One of both.
+void cx_loggers_put_number(cx_text *out, double value, bool is_integer);
+
+#endif
