@@ -10,7 +10,7 @@
 // ---- columns ----------------------------------------------------------------
 
 // Where the column is, or where it is to be.
-static size_t place_of(const cx_loggers_table *t, const char *name,
+static size_t index_of(const cx_loggers_table *t, const char *name,
                        bool *out_found)
 {
   size_t low = 0, high = t->n_columns;
@@ -31,7 +31,7 @@ static size_t place_of(const cx_loggers_table *t, const char *name,
 static calx_status *add_column(cx_loggers_table *t, const char *name)
 {
   bool found;
-  size_t at = place_of(t, name, &found);
+  size_t at = index_of(t, name, &found);
   if (found) return NULL;
   char *copy = cx_strdup(name);
   if (copy == NULL || !cx_grow(&t->columns, &t->columns_capacity,
@@ -92,7 +92,7 @@ static calx_status *add_cells(cx_loggers_table *t, const char *prefix,
   for (size_t i = 0; status == NULL && i < count; i++) {
     status = full_name(&name, prefix, values[i].name);
     if (status == NULL) {
-      size_t column = place_of(t, cx_text_str(&name), &found);
+      size_t column = index_of(t, cx_text_str(&name), &found);
       set_cell(t, first, column, &values[i]);
     }
   }

@@ -7,13 +7,13 @@
 #include <string.h>
 
 // A decimal: d.ddd times ten to the exponent, without zeros at the end.
-typedef struct decimal {
+typedef struct short_decimal {
   char digits[24];
   int count, exponent;
-} decimal;
+} short_decimal;
 
 // "1.25e-03", with whatever the process's locale has for a point.
-static void split(const char *text, decimal *out)
+static void split(const char *text, short_decimal *out)
 {
   out->count = 0;
   const char *p = text;
@@ -43,7 +43,7 @@ static bool increase(char *text)
 // The fewest digits that read back. The nearest decimal of so many digits does
 // if any does, but for a power of two: doubles below it are closer than those
 // above, so the next greater one may.
-static void shortest(double positive, decimal *out)
+static void shortest(double positive, short_decimal *out)
 {
   char text[40];
   int exponent;
@@ -62,7 +62,7 @@ static void put_zeros(cx_text *out, int n)
 }
 
 // Without an exponent.
-static void put_plain(cx_text *out, const decimal *d)
+static void put_plain(cx_text *out, const short_decimal *d)
 {
   const int whole = d->exponent + 1;  // digits before the point
   if (whole <= 0) {
@@ -89,7 +89,7 @@ void cx_loggers_put_real(cx_text *out, double value)
     cx_text_append(out, "inf");
     return;
   }
-  decimal d = { .digits = "0", .count = 1 };
+  short_decimal d = { .digits = "0", .count = 1 };
   if (value != 0) shortest(fabs(value), &d);
   if (d.exponent >= -4 && d.exponent < 16) {
     put_plain(out, &d);

@@ -11,7 +11,8 @@ enum { ROWS = 2000, COLUMNS = 1000 };
 // Each save adds a column, so each writes the whole file anew.
 static void widen_for_ever(void)
 {
-  calx_logger *l = calx_csv_logger(folder, .version = "0");
+  calx_logger *l = calx_csv_logger(folder, .version = "0",
+                                   .flush_logs_every_n_steps = INT64_MAX);
   for (int i = 0; i < ROWS; i++) LOG(l, i, V("c0", i));
   CHECK_STATUS_OK(calx_logger_save(l));
   for (int c = 1; c < COLUMNS; c++) {
