@@ -101,6 +101,69 @@ typedef struct CALX_OPTIONS calx_json_logger_options {
 CALX_API calx_logger *calx_json_logger_with(
     const char *save_dir, const calx_json_logger_options *options);
 
+/** Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_tensorboard_logger_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED const char *name;    /* as calx_csv_logger */
+  CALX_NAMED const char *version; /* as calx_csv_logger */
+  CALX_NAMED const char *sub_dir; /* a folder in that of the version */
+  CALX_NAMED const char *prefix;  /* of metrics, as calx_csv_logger */
+  /* hyperparameters without metrics are not sent to TensorBoard; else with the
+     metric hp_metric, which is -1 */
+  CALX_NAMED bool no_default_hp_metric;
+} calx_tensorboard_logger_options;
+
+/**
+ * Writes an event file, which TensorBoard shows while the run goes on: each
+ * metric is a scalar. calx_logger_save() and the end of a run that succeeded
+ * write hparams.yaml where there is none. What is logged is in the file when
+ * the call returns.
+ * @errors as calx_csv_logger
+ * @source lightning.pytorch.loggers.TensorBoardLogger
+ */
+CALX_API calx_logger *calx_tensorboard_logger_with(
+    const char *save_dir, const calx_tensorboard_logger_options *options);
+
+/**
+ * Hyperparameters as calx_logger_log_hyperparams() takes them, with the metrics
+ * that TensorBoard compares runs by. The metrics are logged too.
+ * @errors INVALID_ARGUMENT a name that is NULL, a logger of another kind
+ * @source TensorBoardLogger.log_hyperparams
+ */
+CALX_API calx_status *calx_tensorboard_log_hyperparams(
+    calx_logger *logger, const calx_hyperparameter *values, size_t count,
+    const calx_logged_value *metrics, size_t n_metrics,
+    int64_t step) CALX_MUST_USE;
+/** A number, f32 in the file.
+ *  @errors INVALID_ARGUMENT a tag that is NULL, a logger of another kind
+ *  @source torch.utils.tensorboard.SummaryWriter.add_scalar */
+CALX_API calx_status *calx_tensorboard_add_scalar(calx_logger *logger,
+                                                  const char *tag, double value,
+                                                  int64_t step) CALX_MUST_USE;
+/** How values are spread, in TensorFlow's buckets.
+ *  @errors as calx_tensorboard_add_scalar; INVALID_ARGUMENT no value between
+ *          -1e20 and 1e20
+ *  @source torch.utils.tensorboard.SummaryWriter.add_histogram */
+CALX_API calx_status *calx_tensorboard_add_histogram(
+    calx_logger *logger, const char *tag, const double *values, size_t count,
+    int64_t step) CALX_MUST_USE;
+/** An image of the host: bytes in the order of rows, pixels, channels.
+ *  @param channels  1 grey, 2 grey and alpha, 3 RGB, 4 RGBA
+ *  @errors as calx_tensorboard_add_scalar; INVALID_ARGUMENT sizes that are not
+ *          positive, more than 89478485 pixels  UNIMPLEMENTED calx was built
+ *          without libspng
+ *  @source torch.utils.tensorboard.SummaryWriter.add_image, dataformats HWC */
+CALX_API calx_status *calx_tensorboard_add_image(
+    calx_logger *logger, const char *tag, const uint8_t *pixels, int64_t height,
+    int64_t width, int64_t channels, int64_t step) CALX_MUST_USE;
+/** A text, which TensorBoard reads as Markdown.
+ *  @errors as calx_tensorboard_add_scalar
+ *  @source torch.utils.tensorboard.SummaryWriter.add_text */
+CALX_API calx_status *calx_tensorboard_add_text(calx_logger *logger,
+                                                const char *tag,
+                                                const char *text,
+                                                int64_t step) CALX_MUST_USE;
+
 /** What a program's own logger does. A function that is NULL does nothing;
  *  `user` is what calx_logger_new() was given. Failures are reported by
  *  calx_status_new(). */
@@ -230,6 +293,12 @@ static inline calx_logged_value calx_logged_whole_(const char *name,
       save_dir, &(calx_csv_logger_options){ __VA_ARGS__ }))
 #define calx_csv_logger(...) \
   CALX_CSV_LOGGER_(__VA_ARGS__, .size = sizeof(calx_csv_logger_options))
+#define CALX_TENSORBOARD_LOGGER_(save_dir, ...)    \
+  (CALX_LOGGER_SITE_ calx_tensorboard_logger_with( \
+      save_dir, &(calx_tensorboard_logger_options){ __VA_ARGS__ }))
+#define calx_tensorboard_logger(...)    \
+  CALX_TENSORBOARD_LOGGER_(__VA_ARGS__, \
+                           .size = sizeof(calx_tensorboard_logger_options))
 #define CALX_JSON_LOGGER_(save_dir, ...)    \
   (CALX_LOGGER_SITE_ calx_json_logger_with( \
       save_dir, &(calx_json_logger_options){ __VA_ARGS__ }))

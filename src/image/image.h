@@ -52,6 +52,13 @@ calx_status *cx_image_decode_jpeg(const cx_image_source *source,
                                   cx_image *out_image) CALX_MUST_USE;
 calx_status *cx_image_decode_png(const cx_image_source *source,
                                  cx_image *out_image) CALX_MUST_USE;
+// Interleaved pixels of 8 bits, 1 to 4 channels a pixel (grey, grey and alpha,
+// RGB, RGBA), as a PNG file's content, which is freed with cx_free(). The sizes
+// are positive.
+calx_status *cx_image_encode_png(const uint8_t *pixels, uint32_t height,
+                                 uint32_t width, int channels,
+                                 uint8_t **out_data,
+                                 size_t *out_size) CALX_MUST_USE;
 // The one of both that the content begins as.
 calx_status *cx_image_decode(const cx_image_source *source,
                              cx_image *out_image) CALX_MUST_USE;

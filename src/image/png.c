@@ -17,6 +17,21 @@ calx_status *cx_image_decode_png(const cx_image_source *source,
                   source->name);
 }
 
+calx_status *cx_image_encode_png(const uint8_t *pixels, uint32_t height,
+                                 uint32_t width, int channels,
+                                 uint8_t **out_data, size_t *out_size)
+{
+  (void)pixels;
+  (void)channels;
+  *out_data = NULL;
+  *out_size = 0;
+  return cx_error(CALX_UNIMPLEMENTED,
+                  "an image of %u x %u pixels cannot become a PNG: calx was "
+                  "built without libspng: install Debian's libspng-dev and "
+                  "build it again",
+                  height, width);
+}
+
 #else
 
 #include <string.h>
@@ -146,6 +161,50 @@ calx_status *cx_image_decode_png(const cx_image_source *source,
   calx_status *status = decode(png, source, out_image);
   spng_ctx_free(png);
   return status;
+}
+
+// ---- encoding ---------------------------------------------------------------
+
+static int encode(spng_ctx *png, const uint8_t *pixels,
+                  const struct spng_ihdr *h, size_t bytes, uint8_t **out_data,
+                  size_t *out_size)
+{
+  int error = spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
+  struct spng_ihdr header = *h;
+  if (error == 0) error = spng_set_ihdr(png, &header);
+  if (error == 0) {
+    error = spng_encode_image(png, pixels, bytes, SPNG_FMT_PNG,
+                              SPNG_ENCODE_FINALIZE);
+  }
+  if (error == 0) *out_data = spng_get_png_buffer(png, out_size, &error);
+  return error;
+}
+
+calx_status *cx_image_encode_png(const uint8_t *pixels, uint32_t height,
+                                 uint32_t width, int channels,
+                                 uint8_t **out_data, size_t *out_size)
+{
+  static const uint8_t types[] = { SPNG_COLOR_TYPE_GRAYSCALE,
+                                   SPNG_COLOR_TYPE_GRAYSCALE_ALPHA,
+                                   SPNG_COLOR_TYPE_TRUECOLOR,
+                                   SPNG_COLOR_TYPE_TRUECOLOR_ALPHA };
+  const struct spng_ihdr h = { .width = width,
+                               .height = height,
+                               .bit_depth = 8,
+                               .color_type = types[channels - 1] };
+  struct spng_alloc memory = { get_memory, get_more, get_zeroed, cx_free };
+  *out_data = NULL;
+  *out_size = 0;
+  no_memory = false;
+  spng_ctx *png = spng_ctx_new2(&memory, SPNG_CTX_ENCODER);
+  if (png == NULL) return cx_out_of_memory();
+  int error = encode(png, pixels, &h, (size_t)height * width * (size_t)channels,
+                     out_data, out_size);
+  spng_ctx_free(png);
+  if (error == 0) return NULL;
+  if (no_memory) return cx_out_of_memory();
+  return cx_invalid("an image of %u x %u pixels and %d channels as PNG: %s",
+                    height, width, channels, spng_strerror(error));
 }
 
 #endif

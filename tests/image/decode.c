@@ -4,6 +4,7 @@
 
 #include "calx/image.h"
 #include "data/check.h"
+#include "image/image.h"
 
 static void check_shape(const calx_tensor *t, int64_t a, int64_t b, int64_t c)
 {
@@ -59,6 +60,24 @@ static void test_png_colours(void **state)
   check_shape(t, 2, 2, 3);
   assert_memory_equal(calx_host_data(t), rgb, sizeof rgb);
   free(f.data);
+}
+
+// What is encoded is decoded again, with each number of channels.
+static void test_png_encode(void **state)
+{
+  (void)state;
+  uint8_t pixels[3 * 5 * 4], *data;
+  size_t size;
+  for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 41);
+  for (int channels = 1; channels <= 4; channels++) {
+    calx_status *status =
+        cx_image_encode_png(pixels, 3, 5, channels, &data, &size);
+    assert_null(status);
+    calx_tensor *t = calx_decode_image(data, size, .layout = CALX_IMAGE_HWC);
+    check_shape(t, 3, 5, channels);
+    assert_memory_equal(calx_host_data(t), pixels, (size_t)(15 * channels));
+    cx_free(data);
+  }
 }
 
 static void test_png_alpha(void **state)
@@ -297,15 +316,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_png_colours),
-    CHECK_TEST(test_png_alpha),
-    CHECK_TEST(test_png_depths),
-    CHECK_TEST(test_jpeg),
-    CHECK_TEST(test_jpeg_other_colours),
-    CHECK_TEST(test_options),
-    CHECK_TEST(test_bombs),
-    CHECK_TEST(test_many_scans),
-    CHECK_TEST(test_truncated),
+    CHECK_TEST(test_png_colours), CHECK_TEST(test_png_alpha),
+    CHECK_TEST(test_png_encode),  CHECK_TEST(test_png_depths),
+    CHECK_TEST(test_jpeg),        CHECK_TEST(test_jpeg_other_colours),
+    CHECK_TEST(test_options),     CHECK_TEST(test_bombs),
+    CHECK_TEST(test_many_scans),  CHECK_TEST(test_truncated),
     CHECK_TEST(test_no_memory),
   };
   return cmocka_run_group_tests_name("image_decode", tests, NULL, NULL);
