@@ -7,6 +7,7 @@
 #include "calx/amp.h"
 #include "calx/autocast.h"
 #include "calx/autograd.h"
+#include "calx/callbacks.h"
 #include "calx/collate.h"
 #include "calx/collective.h"
 #include "calx/complex.h"
@@ -41,6 +42,7 @@
 #include "calx/swa_utils.h"
 #include "calx/tensor.h"
 #include "calx/text.h"
+#include "calx/trainer.h"
 #include "calx/transformer.h"
 #include "calx/transforms.h"
 

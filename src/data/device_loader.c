@@ -85,3 +85,37 @@ calx_loader *calx_mp_device_loader_with(
   if (calx_loader_error(made) != NULL) return made;
   return cx_data_loader_fail(made, set_up(made, loader, device, options));
 }
+
+// ---- for the ranks of a trainer ---------------------------------------------
+
+calx_loader *cx_data_loader_sampled(const calx_loader *from,
+                                    calx_sampler *sampler)
+{
+  calx_loader *made = cx_data_loader_empty();
+  if (calx_loader_error(made) != NULL) return made;
+  calx_status *status = set_up(made, from, NULL, NULL);
+  if (status == NULL && sampler != NULL) {
+    status = cx_status_copy(calx_sampler_error(sampler));
+    made->sampler = sampler;
+    made->samples = sampler->count;
+    made->batches = cx_data_batch_count(sampler->count, made->batch_size,
+                                        made->options.drop_last);
+  }
+  return cx_data_loader_fail(made, status);
+}
+
+bool cx_data_loader_is_shuffled(const calx_loader *loader)
+{
+  return loader->options.shuffle;
+}
+
+bool cx_data_loader_has_sampler(const calx_loader *loader)
+{
+  return loader->options.sampler != NULL ||
+         loader->options.batch_sampler != NULL;
+}
+
+const calx_dataset *cx_data_loader_dataset(const calx_loader *loader)
+{
+  return loader->dataset;
+}

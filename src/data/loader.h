@@ -83,6 +83,16 @@ void cx_data_loader_begin(calx_loader *loader);
 calx_status *cx_data_loader_copy(const calx_loader *from,
                                  calx_loader *loader) CALX_MUST_USE;
 
+// The same loader with another sampler, NULL: its own. It has its own workers
+// and epochs, on the device of the thread that takes the first batch.
+calx_loader *cx_data_loader_sampled(const calx_loader *from,
+                                    calx_sampler *sampler);
+// Whether the loader draws a new order each epoch; whether a sampler of the
+// program's decides which samples it gives; its dataset, NULL: it has none.
+bool cx_data_loader_is_shuffled(const calx_loader *loader);
+bool cx_data_loader_has_sampler(const calx_loader *loader);
+const calx_dataset *cx_data_loader_dataset(const calx_loader *loader);
+
 // ---- over a dataset ---------------------------------------------------------
 
 extern const cx_data_kind cx_data_batches;

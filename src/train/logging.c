@@ -1,0 +1,175 @@
+// train/logging: what of the logged values goes to the loggers, and when. Only
+// the first rank of all writes. A step's values are written when they are on
+// the host: the loop does not wait for them before the end of an epoch.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "train/internal.h"
+
+struct cx_train_row {
+  cx_train_row *next;
+  int64_t step, epoch;
+  size_t count;
+  struct {
+    char *name;
+    calx_tensor *tensor;  // owned; NULL: `value` is it
+    double value;
+  } values[];
+};
+
+static bool writes(const calx_trainer *t)
+{
+  return t->n_loggers > 0 && calx_trainer_is_global_zero(t) &&
+         t->config.fast_dev_run == 0;
+}
+
+// ---- rows -------------------------------------------------------------------
+
+static void free_row(cx_train_row *row)
+{
+  for (size_t i = 0; i < row->count; i++) {
+    calx_release(row->values[i].tensor);
+    cx_free(row->values[i].name);
+  }
+  cx_free(row);
+}
+
+static bool is_there(const cx_train_row *row)
+{
+  for (size_t i = 0; i < row->count; i++) {
+    calx_tensor *tensor = row->values[i].tensor;
+    if (tensor != NULL && !calx_is_ready(tensor)) return false;
+  }
+  return true;
+}
+
+static calx_status *write_row(calx_trainer *t, cx_train_row *row)
+{
+  calx_logged_value *list = cx_calloc(row->count + 1, sizeof *list);
+  if (list == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < row->count; i++) {
+    calx_tensor *tensor = row->values[i].tensor;
+    list[i].name = row->values[i].name;
+    list[i].value = tensor != NULL ? calx_item(tensor) : row->values[i].value;
+  }
+  list[row->count] = (calx_logged_value){ .name = "epoch",
+                                          .value = (double)row->epoch,
+                                          .is_integer = true };
+  calx_status *status = NULL;
+  for (size_t i = 0; i < t->n_loggers && status == NULL; i++) {
+    status =
+        calx_logger_log_metrics(t->loggers[i], list, row->count + 1, row->step);
+  }
+  cx_free(list);
+  return status;
+}
+
+calx_status *cx_train_write_rows(calx_trainer *t, bool waits)
+{
+  while (t->rows != NULL && (waits || is_there(t->rows))) {
+    cx_train_row *row = t->rows;
+    t->rows = row->next;
+    if (t->rows == NULL) t->rows_end = NULL;
+    calx_status *status = write_row(t, row);
+    free_row(row);
+    CALX_TRY(status);
+  }
+  return NULL;
+}
+
+void cx_train_drop_rows(calx_trainer *t)
+{
+  while (t->rows != NULL) {
+    cx_train_row *row = t->rows;
+    t->rows = row->next;
+    free_row(row);
+  }
+}
+
+static cx_train_row *new_row(const calx_trainer *t, const cx_train_results *r)
+{
+  cx_train_row *row =
+      cx_calloc(1, sizeof *row + (r->n_logged + 1) * sizeof row->values[0]);
+  if (row == NULL) return NULL;
+  row->epoch = t->epoch;
+  row->step = t->batches_stepped;
+  return row;
+}
+
+// Ends the row: the last one of the list.
+static void append_row(calx_trainer *t, cx_train_row *row)
+{
+  if (row->count == 0) {
+    free_row(row);
+    return;
+  }
+  *(t->rows_end != NULL ? &t->rows_end->next : &t->rows) = row;
+  t->rows_end = row;
+}
+
+static calx_status *put(cx_train_row *row, const cx_train_logged *l,
+                        const char *level, calx_tensor *tensor, double value)
+{
+  char name[256];
+  cx_train_full_name(l, level, name, sizeof name);
+  char *copy = cx_strdup(name);
+  if (copy == NULL) return cx_out_of_memory();
+  row->values[row->count].name = copy;
+  row->values[row->count].tensor = tensor != NULL ? calx_retain(tensor) : NULL;
+  row->values[row->count++].value = value;
+  return NULL;
+}
+
+// ---- what goes into them ----------------------------------------------------
+
+// Lightning numbers the batches that stepped from 0, and writes each n-th of
+// them.
+calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
+{
+  const int64_t every = t->config.log_every_n_steps;
+  if (!writes(t) || (t->batches_stepped + 1) % every != 0) return NULL;
+  cx_train_row *row = new_row(t, r);
+  if (row == NULL) return cx_out_of_memory();
+  calx_status *status = NULL;
+  for (size_t i = 0; i < r->n_logged && status == NULL; i++) {
+    const cx_train_logged *l = &r->logged[i];
+    if (!l->logger || !l->on_step || l->latest == NULL) continue;
+    status = put(row, l, l->on_epoch ? "_step" : "", l->latest, 0);
+  }
+  append_row(t, row);
+  if (status != NULL) return status;
+  return cx_train_write_rows(t, false);
+}
+
+// After the last step of the epoch.
+calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
+                                const double *values, size_t stride)
+{
+  if (!writes(t)) return NULL;
+  cx_train_row *row = new_row(t, r);
+  if (row == NULL) return cx_out_of_memory();
+  if (t->asked == CX_TRAIN_FITTING && row->step > 0) row->step--;
+  calx_status *status = NULL;
+  for (size_t i = 0; i < r->n_logged && status == NULL; i++) {
+    const cx_train_logged *l = &r->logged[i];
+    if (!l->logger || !l->on_epoch || !l->is_set) continue;
+    status = put(row, l, l->on_step ? "_epoch" : "", NULL, values[i * stride]);
+  }
+  append_row(t, row);
+  if (status != NULL) return status;
+  return cx_train_write_rows(t, true);
+}
+
+calx_status *cx_train_finish_loggers(calx_trainer *t, bool succeeded)
+{
+  if (!writes(t)) return NULL;
+  calx_status *status = succeeded ? cx_train_write_rows(t, true) : NULL;
+  for (size_t i = 0; i < t->n_loggers; i++) {
+    status = cx_status_first(
+        status,
+        calx_logger_finalize(t->loggers[i], succeeded ? "success" : "failed"));
+  }
+  return status;
+}

@@ -1,0 +1,458 @@
+// The training loop beside Lightning's: the order of hooks, when it ends, when
+// it validates, what accumulation and clipping do. The numbers are those of
+// Lightning's own tests, by row of its acceptance list.
+#include "boring.h"
+
+// ---- what is called ---------------------------------------------------------
+
+typedef struct journal {
+  char text[8192];
+} journal;
+
+static journal calls;
+
+static void note(const char *who, const char *what)
+{
+  size_t at = strlen(calls.text);
+  snprintf(calls.text + at, sizeof calls.text - at, "%s%s\n", who, what);
+}
+
+#define NOTED(who, name)                                \
+  static void who##_##name(calx_trainer *t, void *self) \
+  {                                                     \
+    (void)t, (void)self;                                \
+    note(#who " ", #name);                              \
+  }
+#define NOTED_BATCH(who, name)                                   \
+  static void who##_##name(calx_trainer *t, void *self,          \
+                           const calx_batch *batch, int64_t i)   \
+  {                                                              \
+    (void)t, (void)self, (void)batch;                            \
+    char text[64];                                               \
+    snprintf(text, sizeof text, "%s %lld", #name, (long long)i); \
+    note(#who " ", text);                                        \
+  }
+#define EACH(D, D_BATCH, who)             \
+  D(who, setup)                           \
+  D(who, on_fit_start)                    \
+  D(who, on_sanity_check_start)           \
+  D(who, on_sanity_check_end)             \
+  D(who, on_train_start)                  \
+  D(who, on_train_epoch_start)            \
+  D_BATCH(who, on_train_batch_start)      \
+  D(who, on_before_zero_grad)             \
+  D(who, on_before_backward)              \
+  D(who, on_after_backward)               \
+  D(who, on_before_optimizer_step)        \
+  D_BATCH(who, on_train_batch_end)        \
+  D(who, on_train_epoch_end)              \
+  D(who, on_train_end)                    \
+  D(who, on_validation_model_eval)        \
+  D(who, on_validation_start)             \
+  D(who, on_validation_epoch_start)       \
+  D_BATCH(who, on_validation_batch_start) \
+  D_BATCH(who, on_validation_batch_end)   \
+  D(who, on_validation_epoch_end)         \
+  D(who, on_validation_end)               \
+  D(who, on_validation_model_train)       \
+  D(who, on_test_start)                   \
+  D_BATCH(who, on_test_batch_start)       \
+  D(who, on_test_end)                     \
+  D(who, on_exception)                    \
+  D(who, on_fit_end)                      \
+  D(who, teardown)
+EACH(NOTED, NOTED_BATCH, Callback)
+EACH(NOTED, NOTED_BATCH, Module)
+#define FIELD(who, name) .name = who##_##name,
+
+static calx_module *noted_model(calx_trainer *t, void *self)
+{
+  note("Module ", "configure_model");
+  return boring_model(t, self);
+}
+
+static void noted_optimizers(calx_trainer *t, void *self)
+{
+  note("Module ", "configure_optimizers");
+  boring_optimizers(t, self);
+}
+
+static calx_tensor *noted_step(calx_trainer *t, void *self,
+                               const calx_batch *batch, int64_t i)
+{
+  note("Module ", "training_step");
+  return boring_step(t, self, batch, i);
+}
+
+static calx_tensor *noted_validation(calx_trainer *t, void *self,
+                                     const calx_batch *batch, int64_t i)
+{
+  (void)t, (void)i;
+  note("Module ", "validation_step");
+  return boring_loss(self, batch);
+}
+
+static const char *const fit_calls =
+    "Callback setup\nModule setup\n"
+    "Module configure_model\nModule configure_optimizers\n"
+    "Callback on_fit_start\nModule on_fit_start\n"
+    "Callback on_sanity_check_start\nModule on_sanity_check_start\n"
+    "Callback on_validation_model_eval\nModule on_validation_model_eval\n"
+    "Callback on_validation_start\nModule on_validation_start\n"
+    "Callback on_validation_epoch_start\nModule on_validation_epoch_start\n"
+    "Callback on_validation_batch_start 0\nModule on_validation_batch_start 0\n"
+    "Module validation_step\n"
+    "Callback on_validation_batch_end 0\nModule on_validation_batch_end 0\n"
+    "Callback on_validation_epoch_end\nModule on_validation_epoch_end\n"
+    "Callback on_validation_end\nModule on_validation_end\n"
+    "Callback on_validation_model_train\nModule on_validation_model_train\n"
+    "Callback on_sanity_check_end\nModule on_sanity_check_end\n"
+    "Callback on_train_start\nModule on_train_start\n"
+    "Callback on_train_epoch_start\nModule on_train_epoch_start\n"
+    "Callback on_train_batch_start 0\nModule on_train_batch_start 0\n"
+    "Module training_step\n"
+    "Callback on_before_zero_grad\nModule on_before_zero_grad\n"
+    "Callback on_before_backward\nModule on_before_backward\n"
+    "Callback on_after_backward\nModule on_after_backward\n"
+    "Callback on_before_optimizer_step\nModule on_before_optimizer_step\n"
+    "Callback on_train_batch_end 0\nModule on_train_batch_end 0\n"
+    "Callback on_validation_model_eval\nModule on_validation_model_eval\n"
+    "Callback on_validation_start\nModule on_validation_start\n"
+    "Callback on_validation_epoch_start\nModule on_validation_epoch_start\n"
+    "Callback on_validation_batch_start 0\nModule on_validation_batch_start 0\n"
+    "Module validation_step\n"
+    "Callback on_validation_batch_end 0\nModule on_validation_batch_end 0\n"
+    "Callback on_validation_epoch_end\nModule on_validation_epoch_end\n"
+    "Callback on_validation_end\nModule on_validation_end\n"
+    "Callback on_validation_model_train\nModule on_validation_model_train\n"
+    "Callback on_train_epoch_end\nModule on_train_epoch_end\n"
+    "Callback on_train_end\nModule on_train_end\n"
+    "Callback on_fit_end\nModule on_fit_end\n"
+    "Callback teardown\nModule teardown\n";
+
+// Row B1.
+static void test_hooks_of_fit(void **state)
+{
+  (void)state;
+  calls.text[0] = '\0';
+  static const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = noted_model,
+                            .configure_optimizers = noted_optimizers,
+                            .training_step = noted_step,
+                            .validation_step = noted_validation,
+                            .hooks = { EACH(FIELD, FIELD, Module) });
+  calx_callback *callback =
+      calx_callback_new(.hooks = { EACH(FIELD, FIELD, Callback) });
+  calx_trainer *t =
+      calx_trainer_new(.devices = 1, .max_epochs = 1, .limit_train_batches = 1,
+                       .limit_val_batches = 1, .no_progress_bar = true,
+                       .callbacks = &callback, .n_callbacks = 1);
+  calx_dataset *data = boring_dataset(BORING_SAMPLES);
+  calx_loader *loader = calx_loader_new(data);
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
+                                   .val_dataloader = loader));
+  assert_string_equal(calls.text, fit_calls);
+  calx_trainer_free(t);
+  calx_callback_free(callback);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
+// ---- runs -------------------------------------------------------------------
+
+// What a run did, and what it is to do.
+typedef struct plan {
+  int64_t stop_at, skip_at;  // at this batch of each epoch; -1: never
+  int64_t steps, validations, last_step;
+  int64_t changed;  // batches after which the weights were others
+  double before;
+} plan;
+
+static double first_weight(calx_trainer *t)
+{
+  float w[2 * BORING_FEATURES];
+  calx_tensor *weight = calx_module_find(calx_trainer_model(t), "layer.weight");
+  CHECK_STATUS_OK(calx_tensor_read(weight, w, sizeof w));
+  return (double)w[3];
+}
+
+static void on_batch_start(calx_trainer *t, void *self, const calx_batch *batch,
+                           int64_t i)
+{
+  (void)self, (void)batch;
+  plan *p = calx_trainer_user(t);
+  if (i == p->skip_at) calx_trainer_skip_epoch(t);
+}
+
+static void on_batch_end(calx_trainer *t, void *self, const calx_batch *batch,
+                         int64_t i)
+{
+  (void)self, (void)batch;
+  plan *p = calx_trainer_user(t);
+  p->steps++;
+  const double now = first_weight(t);
+  p->changed += now != p->before;
+  p->before = now;
+  if (i == p->stop_at) calx_trainer_stop(t);
+}
+
+static void on_validation_end(calx_trainer *t, void *self)
+{
+  (void)self;
+  plan *p = calx_trainer_user(t);
+  if (calx_trainer_sanity_checking(t)) return;
+  p->validations++;
+  p->last_step = calx_trainer_global_step(t);
+}
+
+// Trains on `samples` batches of one.
+static plan run(calx_trainer *t, plan p, int64_t samples)
+{
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring), .user = &p,
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step,
+                            .validation_step = boring_step,
+                            .hooks = { .on_train_batch_start = on_batch_start,
+                                       .on_train_batch_end = on_batch_end,
+                                       .on_validation_end =
+                                           on_validation_end });
+  calx_dataset *data = boring_dataset(samples);
+  calx_loader *loader = calx_loader_new(data);
+  p.before = NAN;
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
+                                   .val_dataloader = loader));
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+  return p;
+}
+
+static const plan plain = { .stop_at = -1, .skip_at = -1 };
+
+#define TRAINER(...)                                                  \
+  calx_trainer_new(.devices = 1, .no_progress_bar = true,             \
+                   .num_sanity_val_steps = 0, .limit_val_batches = 1, \
+                   __VA_ARGS__)
+
+// Rows B5, B6, B7: what ends first.
+static void test_limits(void **state)
+{
+  (void)state;
+  static const struct {
+    int64_t epochs, steps, accumulate;
+    double share;
+    int64_t global_step, epoch;
+  } rows[] = {
+    { 3, 42, 1, 0.5, 42, 2 }, { 2, 192, 1, 0.5, 64, 2 },
+    { -1, 3, 1, 0.5, 3, 1 },  { 5, 0, 1, 0.5, 0, 0 },
+    { 0, -1, 1, 0.5, 0, 0 },  { -1, 42, 10, 0.5, 42, 11 },
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    calx_trainer *t =
+        TRAINER(.max_epochs = rows[i].epochs, .max_steps = rows[i].steps,
+                .accumulate_grad_batches = rows[i].accumulate,
+                .limit_train_batches = rows[i].share);
+    run(t, plain, BORING_SAMPLES);
+    assert_int_equal(calx_trainer_global_step(t), rows[i].global_step);
+    assert_int_equal(calx_trainer_current_epoch(t), rows[i].epoch);
+    calx_trainer_free(t);
+  }
+}
+
+// Row B8: weights change with the steps of the optimiser only, and always with
+// the last batch of an epoch.
+static void test_accumulation(void **state)
+{
+  (void)state;
+  static const struct {
+    int64_t k, batches, steps;
+  } rows[] = { { 3, 10, 4 }, { 4, 8, 2 }, { 4, 7, 2 }, { 1, 5, 5 } };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    calx_trainer *t =
+        TRAINER(.max_epochs = 1, .accumulate_grad_batches = rows[i].k);
+    const plan p = run(t, plain, rows[i].batches);
+    assert_int_equal(p.steps, rows[i].batches);
+    assert_int_equal(calx_trainer_global_step(t), rows[i].steps);
+    // The first comparison is with nothing.
+    assert_int_equal(p.changed, rows[i].k == 1 ? 5 : rows[i].steps + 1);
+    calx_trainer_free(t);
+  }
+}
+
+// Rows B9 and B10: a stop at once, and what the least numbers make of it.
+static void test_minimum(void **state)
+{
+  (void)state;
+  static const struct {
+    int64_t batches, epochs, steps, wanted;
+  } rows[] = { { 2, 5, 0, 10 },  { 3, 0, 10, 10 }, { 5, 0, 10, 10 },
+               { 3, 2, 0, 6 },   { 5, 2, 0, 10 },  { 3, 1, 10, 10 },
+               { 5, 1, 10, 10 }, { 3, 3, 10, 10 }, { 5, 3, 10, 15 } };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    calx_trainer *t = TRAINER(.max_epochs = 100, .min_epochs = rows[i].epochs,
+                              .min_steps = rows[i].steps);
+    plan p = plain;
+    p.stop_at = 0;
+    p = run(t, p, rows[i].batches);
+    assert_int_equal(p.steps, rows[i].wanted);
+    calx_trainer_free(t);
+  }
+}
+
+// Row B11.
+static void test_skip(void **state)
+{
+  (void)state;
+  static const struct {
+    int64_t at, epochs, steps;
+  } rows[] = { { 5, 2, 10 }, { 8, 3, 24 }, { 12, 4, 40 } };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    calx_trainer *t = TRAINER(.max_epochs = rows[i].epochs);
+    plan p = plain;
+    p.skip_at = rows[i].at;
+    run(t, p, 10);
+    assert_int_equal(calx_trainer_global_step(t), rows[i].steps);
+    calx_trainer_free(t);
+  }
+}
+
+// Rows B12 and B13: validation runs where training is stopped.
+static void test_stop(void **state)
+{
+  (void)state;
+  plan p = plain;
+  p.stop_at = 4;
+  calx_trainer *t = TRAINER(.max_epochs = 5);
+  p = run(t, p, 10);
+  assert_int_equal(calx_trainer_global_step(t), 5);
+  assert_int_equal(calx_trainer_current_epoch(t), 1);
+  assert_int_equal(p.validations, 1);
+  assert_int_equal(p.last_step, 5);
+  calx_trainer_free(t);
+  static const struct {
+    int64_t epochs, steps, validations;
+  } rows[] = { { 3, 0, 3 }, { 0, 3, 2 } };
+  for (size_t i = 0; i < 2; i++) {
+    t = TRAINER(.max_epochs = 3, .min_epochs = rows[i].epochs,
+                .min_steps = rows[i].steps);
+    p = plain;
+    p.stop_at = 1;
+    p = run(t, p, 2);
+    assert_int_equal(p.validations, rows[i].validations);
+    calx_trainer_free(t);
+  }
+}
+
+// Rows B14, B15, B16.
+static void test_intervals(void **state)
+{
+  (void)state;
+  static const struct {
+    double interval;
+    int64_t every, epochs, batches, validations;
+  } rows[] = {
+    { CALX_DEFAULT, 0, 2, 12, 2 },
+    { 1.0 / 3, 0, 2, 12, 6 },
+    { 0.25, 0, 1, 12, 4 },
+    { CALX_DEFAULT, 2, 1, 4, 0 },
+    { CALX_DEFAULT, 2, 4, 4, 2 },
+    { CALX_DEFAULT, 2, 5, 4, 2 },
+    { 3, -1, 3, 4, 4 },
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    calx_trainer *t = TRAINER(.max_epochs = rows[i].epochs,
+                              .val_check_interval = rows[i].interval,
+                              .check_val_every_n_epoch = rows[i].every);
+    assert_int_equal(run(t, plain, rows[i].batches).validations,
+                     rows[i].validations);
+    calx_trainer_free(t);
+  }
+}
+
+// Rows B19 and B20.
+static void test_no_batches_and_fast_run(void **state)
+{
+  (void)state;
+  calx_trainer *t = TRAINER(.max_epochs = 2, .limit_train_batches = 0);
+  assert_int_equal(run(t, plain, 4).steps, 0);
+  assert_int_equal(calx_trainer_current_epoch(t), 0);
+  calx_trainer_free(t);
+  t = calx_trainer_new(.devices = 1, .no_progress_bar = true, .max_epochs = 2,
+                       .limit_val_batches = 0);
+  assert_int_equal(run(t, plain, 4).validations, 0);
+  assert_int_equal(calx_trainer_current_epoch(t), 2);
+  calx_trainer_free(t);
+  t = TRAINER(.max_epochs = 9, .fast_dev_run = 3, .limit_train_batches = 0);
+  const plan p = run(t, plain, 10);
+  assert_int_equal(p.steps, 3);
+  assert_int_equal(p.validations, 1);
+  assert_int_equal(calx_trainer_global_step(t), 3);
+  assert_int_equal(calx_trainer_current_epoch(t), 1);
+  calx_trainer_free(t);
+}
+
+// Row B24: a second fit goes on.
+static void test_twice(void **state)
+{
+  (void)state;
+  calx_trainer *t = TRAINER(.max_epochs = 2);
+  assert_int_equal(run(t, plain, 4).steps, 8);
+  assert_int_equal(run(t, plain, 4).steps, 0);
+  calx_scope *scope = calx_scope_begin();
+  boring b;
+  calx_module *model = boring_model(NULL, &b);
+  CHECK_STATUS_OK(calx_trainer_load_weights(t, model));
+  CHECK_STATUS_OK(calx_scope_end(scope));
+  calx_module_free(model);
+  calx_trainer_free(t);
+}
+
+// ---- clipping ---------------------------------------------------------------
+
+static void check_norm(calx_trainer *t, void *self, const calx_batch *batch,
+                       int64_t i)
+{
+  (void)self, (void)batch, (void)i;
+  plan *p = calx_trainer_user(t);
+  const double now = first_weight(t);
+  p->changed += fabs(now - p->before) > 0.1 * 1.01e-10 && p->steps > 0;
+  p->before = now;
+  p->steps++;
+}
+
+// Row B22: no element moves by more than lr times the value.
+static void test_clip(void **state)
+{
+  (void)state;
+  plan p = plain;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring), .user = &p,
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step,
+                            .hooks = { .on_train_batch_end = check_norm });
+  calx_dataset *data = boring_dataset(8);
+  calx_loader *loader = calx_loader_new(data);
+  calx_trainer *t = TRAINER(.max_epochs = 1, .gradient_clip_val = 1e-10,
+                            .gradient_clip_algorithm = "value");
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  assert_int_equal(p.steps, 8);
+  assert_int_equal(p.changed, 0);
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_hooks_of_fit), SUPPORT_TEST(test_limits),
+    SUPPORT_TEST(test_accumulation), SUPPORT_TEST(test_minimum),
+    SUPPORT_TEST(test_skip),         SUPPORT_TEST(test_stop),
+    SUPPORT_TEST(test_intervals),    SUPPORT_TEST(test_no_batches_and_fast_run),
+    SUPPORT_TEST(test_twice),        SUPPORT_TEST(test_clip),
+  };
+  return cmocka_run_group_tests(tests, support_setup, NULL);
+}

@@ -1,0 +1,253 @@
+// The trainer on several ranks: n devices with batches of b are one device with
+// n b; logged values over the ranks; samples of an evaluation once each.
+#include "boring.h"
+
+enum { RANKS = 4, WEIGHTS = 2 * BORING_FEATURES };
+
+// ---- the same weights -------------------------------------------------------
+
+typedef struct plan {
+  bool adam;
+} plan;
+
+static void optimizers(calx_trainer *t, void *self)
+{
+  const plan *p = calx_trainer_user(t);
+  calx_module *root = ((boring *)self)->root;
+  calx_trainer_add_optimizer(
+      t, p->adam ? calx_adam(root, .lr = 0.01)
+                 : calx_sgd(root, .lr = 0.1, .momentum = 0.9));
+}
+
+static void weights_of(const calx_trainer *t, double *out)
+{
+  calx_scope *scope = calx_scope_begin();
+  boring b;
+  calx_module *model = boring_model(NULL, &b);
+  calx_module_to(model, CALX_F64);
+  CHECK_STATUS_OK(calx_trainer_load_weights(t, model));
+  CHECK_STATUS_OK(calx_tensor_read(calx_module_find(model, "layer.weight"), out,
+                                   WEIGHTS * sizeof *out));
+  CHECK_STATUS_OK(calx_scope_end(scope));
+  calx_module_free(model);
+}
+
+static void train(int devices, int64_t batch_size, plan p, int64_t accumulate,
+                  double clip, double *out)
+{
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring), .user = &p,
+                            .configure_model = boring_model,
+                            .configure_optimizers = optimizers,
+                            .training_step = boring_step);
+  calx_dataset *data = boring_dataset(BORING_SAMPLES);
+  calx_loader *loader = calx_loader_new(data, .batch_size = batch_size);
+  calx_trainer *t = calx_trainer_new(.devices = devices, .max_epochs = 3,
+                                     .precision = "64-true",
+                                     .accumulate_grad_batches = accumulate,
+                                     .gradient_clip_val = clip, .seed = 7,
+                                     .no_progress_bar = true);
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  assert_int_equal(calx_trainer_global_step(t),
+                   3 * BORING_SAMPLES / (devices * batch_size) / accumulate);
+  weights_of(t, out);
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+  calx_shutdown();
+}
+
+// Rows C1 and B22.
+static void test_same_as_one(void **state)
+{
+  (void)state;
+  static const struct {
+    plan plan;
+    int64_t accumulate;
+    double clip;
+  } rows[] = { { { false }, 1, 0 },
+               { { true }, 1, 0 },
+               { { false }, 2, 0 },
+               { { false }, 1, 0.05 },
+               { { true }, 2, 0.05 } };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    double one[WEIGHTS], many[WEIGHTS];
+    train(1, 8, rows[i].plan, rows[i].accumulate, rows[i].clip, one);
+    train(RANKS, 8 / RANKS, rows[i].plan, rows[i].accumulate, rows[i].clip,
+          many);
+    for (int k = 0; k < WEIGHTS; k++) {
+      if (!(fabs(many[k] - one[k]) <= 1e-9 * (1 + fabs(one[k])))) {
+        fail_msg("row %zu, weight %d: %.17g on one device, %.17g on %d", i, k,
+                 one[k], many[k], RANKS);
+      }
+    }
+  }
+}
+
+// ---- logged values ----------------------------------------------------------
+
+static calx_tensor *number(double value)
+{
+  return calx_full(CALX_SHAPE(1), value);
+}
+
+static calx_tensor *log_ranks(calx_trainer *t, void *self,
+                              const calx_batch *batch, int64_t i)
+{
+  const double rank = calx_global_ordinal(), value = 1 + rank;
+  static const struct {
+    const char *name, *reduce_fx;
+    int on_step;
+  } rows[] = { { "step_sum", "sum", 1 },
+               { "step_mean", "mean", 1 },
+               { "epoch_sum", "sum", 0 },
+               { "epoch_mean", "mean", 0 } };
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    calx_trainer_log(t, rows[k].name, number(value),
+                     .reduce_fx = rows[k].reduce_fx, .sync_dist = true,
+                     .on_step = rows[k].on_step, .on_epoch = !rows[k].on_step);
+  }
+  calx_trainer_log(t, "step_max", number((double)i + rank), .reduce_fx = "max",
+                   .sync_dist = true);
+  calx_trainer_log(t, "epoch_max", number((double)i), .reduce_fx = "max",
+                   .sync_dist = true, .on_step = 0, .on_epoch = 1);
+  calx_trainer_log(t, "both", number((double)i + rank), .sync_dist = true,
+                   .on_step = 1, .on_epoch = 1);
+  return boring_loss(self, batch);
+}
+
+static calx_tensor *log_evaluation(calx_trainer *t, void *self,
+                                   const calx_batch *batch, int64_t i)
+{
+  (void)self, (void)i;
+  calx_trainer_log(t, "samples", number((double)batch->size),
+                   .reduce_fx = "sum", .sync_dist = true);
+  calx_tensor *first = calx_select(batch->data, 1, 0);
+  calx_trainer_log(t, "data", calx_sum(first), .reduce_fx = "sum",
+                   .sync_dist = true);
+  return NULL;
+}
+
+// Rows C4, D5 and C9: 2 ranks, 3 batches; a validation of 7 samples.
+static void test_logged(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = log_ranks,
+                            .validation_step = log_evaluation);
+  calx_dataset *data = boring_dataset(6), *odd = boring_dataset(7);
+  calx_loader *loader = calx_loader_new(data),
+              *val = calx_loader_new(odd, .batch_size = 2);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 2, .max_epochs = 1, .no_progress_bar = true);
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
+                                   .val_dataloader = val));
+  static const struct {
+    const char *name;
+    double value;
+  } rows[] = { { "step_sum", 3 },    { "step_mean", 1.5 },  { "step_max", 3 },
+               { "epoch_sum", 9 },   { "epoch_mean", 1.5 }, { "epoch_max", 2 },
+               { "both_step", 2.5 }, { "both_epoch", 1.5 }, { "samples", 7 } };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const double value = calx_trainer_callback_metric(t, rows[i].name);
+    if (value != rows[i].value) {
+      fail_msg("%s is %g, not %g", rows[i].name, value, rows[i].value);
+    }
+  }
+  double sum = 0;
+  for (int i = 0; i < 7; i++) sum += sin(i);
+  assert_true(fabs(calx_trainer_callback_metric(t, "data") - sum) < 1e-5);
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_loader_free(val);
+  calx_dataset_free(data);
+  calx_dataset_free(odd);
+}
+
+// ---- stopping ---------------------------------------------------------------
+
+static void log_rank(calx_trainer *t, void *self)
+{
+  (void)self;
+  // It improves on all ranks but on the last.
+  const double epoch = (double)calx_trainer_current_epoch(t);
+  const bool last = calx_global_ordinal() == RANKS - 1;
+  calx_trainer_log(t, "loss", number(last ? 1 : 1 - epoch));
+}
+
+static void test_stop(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step,
+                            .validation_step = boring_step,
+                            .hooks = { .on_validation_epoch_end = log_rank });
+  calx_dataset *data = boring_dataset(8);
+  calx_loader *loader = calx_loader_new(data);
+  calx_callback *c = calx_early_stopping(.monitor = "loss", .patience = 2);
+  calx_trainer *t = calx_trainer_new(.devices = RANKS, .max_epochs = 9,
+                                     .no_progress_bar = true, .callbacks = &c,
+                                     .n_callbacks = 1);
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
+                                   .val_dataloader = loader));
+  assert_int_equal(calx_trainer_current_epoch(t), 3);
+  assert_int_equal(calx_early_stopping_stopped_epoch(c), 2);
+  calx_trainer_free(t);
+  calx_callback_free(c);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
+// ---- errors -----------------------------------------------------------------
+
+static calx_tensor *fail_on_rank_1(calx_trainer *t, void *self,
+                                   const calx_batch *batch, int64_t i)
+{
+  if (calx_global_ordinal() == 1 && i == 1) {
+    calx_trainer_log(t, "x", NULL);
+  }
+  return boring_loss(self, batch);
+}
+
+static void test_failure(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = fail_on_rank_1);
+  calx_dataset *data = boring_dataset(8);
+  calx_loader *loader = calx_loader_new(data);
+  calx_trainer *t = calx_trainer_new(.devices = RANKS, .max_epochs = 9,
+                                     .no_progress_bar = true);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_trainer_fit(t, &module, .train_dataloader = loader),
+               "rank 1: ", "the value of 'x' is NULL");
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
+static int begin(void **state)
+{
+  setenv("CPU_NUM_DEVICES", "4", 1);
+  return support_setup(state);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_same_as_one),
+    SUPPORT_TEST(test_logged),
+    SUPPORT_TEST(test_stop),
+    SUPPORT_TEST(test_failure),
+  };
+  return cmocka_run_group_tests(tests, begin, NULL);
+}
