@@ -104,6 +104,11 @@ calx_loader *cx_data_loader_sampled(const calx_loader *from,
   return cx_data_loader_fail(made, status);
 }
 
+uint64_t cx_data_loader_seed(const calx_loader *loader)
+{
+  return loader->options.seed;
+}
+
 bool cx_data_loader_is_shuffled(const calx_loader *loader)
 {
   return loader->options.shuffle;

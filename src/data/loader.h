@@ -87,8 +87,10 @@ calx_status *cx_data_loader_copy(const calx_loader *from,
 // and epochs, on the device of the thread that takes the first batch.
 calx_loader *cx_data_loader_sampled(const calx_loader *from,
                                     calx_sampler *sampler);
-// Whether the loader draws a new order each epoch; whether a sampler of the
-// program's decides which samples it gives; its dataset, NULL: it has none.
+// Whether the loader draws a new order each epoch, and from which seed; whether
+// a sampler of the program's decides which samples it gives; its dataset, NULL:
+// it has none.
+uint64_t cx_data_loader_seed(const calx_loader *loader);
 bool cx_data_loader_is_shuffled(const calx_loader *loader);
 bool cx_data_loader_has_sampler(const calx_loader *loader);
 const calx_dataset *cx_data_loader_dataset(const calx_loader *loader);

@@ -51,8 +51,10 @@ static calx_sampler *share_of(const calx_trainer *t, const calx_loader *from,
   const calx_dataset *dataset = cx_data_loader_dataset(from);
   const bool shuffled = cx_data_loader_is_shuffled(from);
   if (!trains) return unrepeated_sampler(dataset);
+  const uint64_t seed =
+      t->config.seed != 0 ? t->config.seed : cx_data_loader_seed(from);
   return calx_distributed_sampler(dataset, .no_shuffle = !shuffled,
-                                  .seed = t->config.seed);
+                                  .seed = seed);
 }
 
 calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,

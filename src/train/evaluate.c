@@ -159,9 +159,10 @@ calx_status *cx_train_evaluate(calx_trainer *t)
   calx_module_train(t->model, false);
   cx_train_call(t, p->model_eval);
   cx_train_results_begin(&t->evaluation_results);
-  calx_inference_mode_begin();
+  calx_scope *scope = calx_scope_begin();
+  calx_inference_mode_begin();  // ends with the scope
   calx_status *status = run_loaders(t, p);
-  calx_inference_mode_end();
+  status = cx_status_first(status, calx_scope_end(scope));
   calx_module_train(t->model, trains);
   cx_train_call(t, p->model_train);
   t->stage = outer;

@@ -183,7 +183,7 @@ static calx_status *run_batches(calx_trainer *t)
 
 // ---- epochs -----------------------------------------------------------------
 
-static calx_status *run_epoch(calx_trainer *t)
+static calx_status *epoch(calx_trainer *t)
 {
   char label[32];
   snprintf(label, sizeof label, "Epoch %lld", (long long)t->epoch);
@@ -202,12 +202,19 @@ static calx_status *run_epoch(calx_trainer *t)
   t->batch_size = 0;
   if (status != NULL) return status;
   CALX_TRY(cx_train_results_end(t, &t->train_results));
-  const int64_t epoch = t->epoch;
   cx_train_call(t, CX_TRAIN_HOOK(on_train_epoch_end, EPOCH));
   CALX_TRY(cx_train_results_end(t, &t->train_results));
   CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_EPOCH, true));
-  t->epoch = epoch + 1;
-  return calx_scope_take_error();
+  t->epoch++;
+  return NULL;
+}
+
+// What the hooks of an epoch make ends with it.
+static calx_status *run_epoch(calx_trainer *t)
+{
+  calx_scope *scope = calx_scope_begin();
+  calx_status *status = epoch(t);
+  return cx_status_first(status, calx_scope_end(scope));
 }
 
 calx_status *cx_train_fit(calx_trainer *t)

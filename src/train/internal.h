@@ -22,9 +22,19 @@ typedef struct cx_train_limit {
   double value;
 } cx_train_limit;
 
+// What the plugin must be; the order of the names in run.c.
+typedef enum cx_train_accelerator {
+  CX_TRAIN_ANY = -1,
+  CX_TRAIN_CPU,
+  CX_TRAIN_TPU,
+  CX_TRAIN_CUDA
+} cx_train_accelerator;
+
 // The options with their defaults.
 typedef struct cx_train_config {
-  int devices;  // of this process; 0: all
+  cx_train_accelerator accelerator;
+  bool is_tpu_cores;  // which was asked for by the option of 1.x
+  int devices;        // of this process; 0: all
   bool reports_metrics;
   calx_dtype dtype;     // of the model's parameters; DEFAULT: as they are made
   calx_dtype autocast;  // DEFAULT: none

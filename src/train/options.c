@@ -81,12 +81,23 @@ static bool is_one_of(const char *name, const char *const *names)
   return false;
 }
 
-static calx_status *check_accelerator(const char *name)
+static calx_status *take_accelerator(const char *name, cx_train_config *out)
 {
-  static const char *const names[] = {
-    "auto", "cpu", "tpu", "gpu", "cuda", NULL
-  };
-  if (name == NULL || is_one_of(name, names)) return NULL;
+  static const struct {
+    const char *name;
+    cx_train_accelerator accelerator;
+  } all[] = { { "auto", CX_TRAIN_ANY },
+              { "cpu", CX_TRAIN_CPU },
+              { "tpu", CX_TRAIN_TPU },
+              { "gpu", CX_TRAIN_CUDA },
+              { "cuda", CX_TRAIN_CUDA } };
+  out->accelerator = out->is_tpu_cores ? CX_TRAIN_TPU : CX_TRAIN_ANY;
+  if (name == NULL) return NULL;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (strcmp(name, all[i].name) != 0) continue;
+    if (!out->is_tpu_cores) out->accelerator = all[i].accelerator;
+    return NULL;
+  }
   return cx_invalid(
       "You selected an invalid accelerator name: `accelerator='%s'`. Available "
       "names are: auto, cpu, cuda, gpu, tpu.",
@@ -107,7 +118,13 @@ static calx_status *take_strategy(const char *name, cx_train_config *out)
         name);
   }
   out->reports_metrics = strstr(name, "debug") != NULL;
-  if (strncmp(name, "single", 6) == 0 && out->devices == 0) out->devices = 1;
+  if (strncmp(name, "single", 6) != 0) return NULL;
+  if (out->devices > 1) {
+    return cx_invalid(
+        "`strategy='%s'` runs on a single device, devices=%d were asked for",
+        name, out->devices);
+  }
+  out->devices = 1;
   return NULL;
 }
 
@@ -171,6 +188,7 @@ static calx_status *take_devices(const calx_trainer_options *o,
         "`tpu_cores=%d`",
         o->devices, o->tpu_cores);
   }
+  out->is_tpu_cores = o->tpu_cores != 0;
   out->devices = o->tpu_cores != 0 ? o->tpu_cores
                  : o->devices > 0  ? o->devices
                                    : 0;
@@ -267,7 +285,7 @@ calx_status *cx_train_configure(const calx_trainer_options *options,
                             .no_progress_bar = o.no_progress_bar,
                             .detect_anomaly = o.detect_anomaly };
   CALX_TRY(take_devices(&o, out));
-  CALX_TRY(check_accelerator(o.accelerator));
+  CALX_TRY(take_accelerator(o.accelerator, out));
   CALX_TRY(take_strategy(o.strategy, out));
   CALX_TRY(take_precision(o.precision, o.accelerator, out));
   CALX_TRY(take_numbers(&o, out));

@@ -3,6 +3,7 @@
 // of the process leaves becomes the trainer's when all have ended.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/options.h"
@@ -54,16 +55,21 @@ static calx_status *check_pass(const calx_lightning_module *m,
                     is_test ? "" : "e");
 }
 
+static calx_status *take_module(const calx_lightning_module *given,
+                                calx_lightning_module *out)
+{
+  if (given == NULL) return cx_invalid("trainer: the module is NULL");
+  if (given->size == 0) {
+    return cx_invalid(
+        "trainer: the module has no size: make it with CALX_LIGHTNING_MODULE()");
+  }
+  return cx_options_take("lightning_module", given, out, sizeof *out);
+}
+
 static calx_status *check(const calx_trainer *t, const calx_lightning_module *m,
                           const calx_trainer_data *d, cx_train_stage stage)
 {
   CALX_TRY(calx_trainer_error(t));
-  if (m == NULL) return cx_invalid("trainer: the module is NULL");
-  CALX_TRY(cx_options_check("lightning_module", m->size, sizeof *m));
-  if (m->size != sizeof *m) {
-    return cx_invalid(
-        "trainer: the module has no size: make it with CALX_LIGHTNING_MODULE()");
-  }
   if (m->configure_model == NULL) {
     return cx_invalid(
         "No `configure_model()` method defined: each rank makes its model there");
@@ -96,6 +102,26 @@ static calx_status *prepare_data(const calx_trainer *t)
   }
   if (status != NULL || calx_world_size() == 1) return status;
   return calx_rendezvous("trainer: prepare_data", NULL, 0, NULL, NULL);
+}
+
+// The platform is the plugin's, which the environment chooses.
+static calx_status *check_accelerator(const calx_trainer *t)
+{
+  static const char *const names[] = { "cpu", "tpu", "cuda" };
+  const char *platform = calx_device_platform(calx_device_current());
+  const char *here = strstr(platform, "cpu") != NULL ? "cpu" : platform;
+  const int wanted = t->config.accelerator;
+  if (wanted == CX_TRAIN_ANY || strcmp(here, names[wanted]) == 0) return NULL;
+  if (t->config.is_tpu_cores) {
+    return cx_error(CALX_FAILED_PRECONDITION, "No TPU devices were found.");
+  }
+  return cx_error(
+      CALX_FAILED_PRECONDITION,
+      "`accelerator='%s'` can not run on your system since the accelerator is "
+      "not available. The following accelerator(s) is available and can be "
+      "passed into `accelerator` argument of `Trainer`: ['%s']. PJRT_DEVICE or "
+      "CALX_PLUGIN choose another plugin",
+      names[wanted], here);
 }
 
 static calx_status *make_model(calx_trainer *t, const calx_trainer *from)
@@ -157,6 +183,7 @@ static calx_status *open_loaders(calx_trainer *t)
 static calx_status *run_stage(calx_trainer *t, const calx_trainer *from)
 {
   CALX_TRY(make_selves(t));
+  CALX_TRY(check_accelerator(t));
   CALX_TRY(prepare_data(t));
   cx_train_call(t, CX_TRAIN_HOOK(setup, NOT));
   CALX_TRY(make_model(t, from));
@@ -317,19 +344,22 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
                         const calx_trainer_data *given, cx_train_stage stage)
 {
   calx_trainer_data data;
+  calx_lightning_module taken;
+  CALX_TRY(take_module(module, &taken));
   CALX_TRY(cx_options_take("trainer", given, &data, sizeof data));
-  CALX_TRY(check(t, module, &data, stage));
+  CALX_TRY(check(t, &taken, &data, stage));
   CALX_TRY(make_room(t));
   bool single;
   CALX_TRY(is_single(t, &single));
   run_job job = {
-    .trainer = t, .module = module, .data = &data, .stage = stage
+    .trainer = t, .module = &taken, .data = &data, .stage = stage
   };
+  const bool detected = cx_lazy_debug_on(CX_LAZY_DEBUG_ANOMALY);
   if (t->config.detect_anomaly) calx_set_detect_anomaly(true);
   calx_status *status =
       single ? run_rank(0, &job)
              : calx_launch(run_rank, &job, .devices = t->config.devices);
-  if (t->config.detect_anomaly) calx_set_detect_anomaly(false);
+  calx_set_detect_anomaly(detected);
   if (job.has_left) move_state(&job.left, t);
   return status;
 }

@@ -445,6 +445,51 @@ static void test_clip(void **state)
   calx_dataset_free(data);
 }
 
+// ---- devices ----------------------------------------------------------------
+
+// Row A3.
+static void test_accelerator(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step);
+  calx_dataset *data = boring_dataset(2);
+  calx_loader *loader = calx_loader_new(data);
+  static const struct {
+    const char *accelerator;
+    int tpu_cores;
+    const char *text;
+  } rows[] = {
+    { NULL, 1, "No TPU devices were found." },
+    { "tpu", 0,
+      "`accelerator='tpu'` can not run on your system since the "
+      "accelerator is not available. The following accelerator(s) is "
+      "available and can be passed into `accelerator` argument of "
+      "`Trainer`: ['cpu']." },
+    { "gpu", 0, "`accelerator='cuda'` can not run" },
+    { "cpu", 0, NULL },
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    calx_trainer *t =
+        calx_trainer_new(.accelerator = rows[i].accelerator, .devices = 1,
+                         .tpu_cores = rows[i].tpu_cores, .max_epochs = 1,
+                         .no_progress_bar = true);
+    calx_status *status =
+        calx_trainer_fit(t, &module, .train_dataloader = loader);
+    if (rows[i].text == NULL) {
+      CHECK_STATUS_OK(status);
+    } else {
+      CHECK_STATUS(CALX_FAILED_PRECONDITION, status, rows[i].text);
+    }
+    calx_trainer_free(t);
+  }
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -453,6 +498,7 @@ int main(void)
     SUPPORT_TEST(test_skip),         SUPPORT_TEST(test_stop),
     SUPPORT_TEST(test_intervals),    SUPPORT_TEST(test_no_batches_and_fast_run),
     SUPPORT_TEST(test_twice),        SUPPORT_TEST(test_clip),
+    SUPPORT_TEST(test_accelerator),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

@@ -70,6 +70,10 @@ static void test_precision(void **state)
           .accelerator = "xpu");
   REFUSED("invalid strategy name: `strategy='ddp2'`", .strategy = "ddp2");
   TAKEN(.strategy = "tpu_spawn_debug", .max_epochs = 1);
+  REFUSED(
+      "`strategy='single_tpu'` runs on a single device, devices=8 were "
+      "asked for",
+      .strategy = "single_tpu", .devices = 8);
 }
 
 // Rows A6, A7, A8.
