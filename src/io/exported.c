@@ -50,46 +50,46 @@ calx_dtype calx_exported_output_dtype(const calx_exported *e, size_t i)
 
 // ---- running ----------------------------------------------------------------
 
-static calx_status *check(const calx_exported *e, calx_tensor *const *inputs,
-                          size_t count, size_t output_count)
+static calx_status *check(const char *name, const calx_exported *e,
+                          calx_tensor *const *inputs, size_t count,
+                          size_t output_count)
 {
   if (e == NULL || (inputs == NULL && count != 0)) {
-    return cx_invalid("exported_run: the %s NULL",
+    return cx_invalid("%s: the %s NULL", name,
                       e == NULL ? "exported model is" : "inputs are");
   }
   if (count != e->n_in || output_count != e->n_out) {
     return cx_invalid(
-        "exported_run: the program takes %zu and gives %zu tensors, got room "
-        "for %zu and %zu",
-        e->n_in, e->n_out, count, output_count);
+        "%s: the program takes %zu and gives %zu tensors, got room for %zu and "
+        "%zu",
+        name, e->n_in, e->n_out, count, output_count);
   }
   for (size_t i = 0; i < count; i++) {
     if (inputs[i] == NULL) {
-      return cx_invalid("exported_run: input %zu is NULL", i);
+      return cx_invalid("%s: input %zu is NULL", name, i);
     }
-    CALX_TRY(cx_lazy_tensor_usable(inputs[i], "exported_run", (uint32_t)i));
+    CALX_TRY(cx_lazy_tensor_usable(inputs[i], name, (uint32_t)i));
     const cx_graph_shape *s = cx_lazy_tensor_shape(inputs[i]);
     if (!cx_graph_shape_equal(s, &e->in[i])) {
-      return cx_invalid("exported_run: input %zu is %s, it was exported for %s",
-                        i, cx_graph_shape_str(s),
-                        cx_graph_shape_str(&e->in[i]));
+      return cx_invalid("%s: input %zu is %s, it was exported for %s", name, i,
+                        cx_graph_shape_str(s), cx_graph_shape_str(&e->in[i]));
     }
     if (calx_tensor_device(inputs[i]) != e->device) {
       return cx_invalid(
-          "exported_run: input %zu is on another device than the weights; move "
-          "it with calx_to",
-          i);
+          "%s: input %zu is on another device than the weights; move it with "
+          "calx_to",
+          name, i);
     }
   }
   return NULL;
 }
 
-void calx_exported_run(calx_exported *e, calx_tensor *const *inputs,
-                       size_t count, calx_tensor **outputs, size_t output_count)
+static void run(const char *name, calx_exported *e, calx_tensor *const *inputs,
+                size_t count, calx_tensor **outputs, size_t output_count)
 {
   enum { SOME = 64 };
   calx_tensor *few[SOME], **all = few;
-  calx_status *status = check(e, inputs, count, output_count);
+  calx_status *status = check(name, e, inputs, count, output_count);
   if (status == NULL && e->n_arguments > SOME) {
     all = cx_alloc(e->n_arguments * sizeof *all);
     if (all == NULL) status = cx_out_of_memory();
@@ -108,9 +108,15 @@ void calx_exported_run(calx_exported *e, calx_tensor *const *inputs,
   for (size_t i = 0; i < output_count; i++) outputs[i] = poison;
 }
 
+void calx_exported_run(calx_exported *e, calx_tensor *const *inputs,
+                       size_t count, calx_tensor **outputs, size_t output_count)
+{
+  run("exported_run", e, inputs, count, outputs, output_count);
+}
+
 calx_tensor *calx_exported_forward(calx_exported *e, calx_tensor *input)
 {
   calx_tensor *output;
-  calx_exported_run(e, &input, 1, &output, 1);
+  run("exported_forward", e, &input, 1, &output, 1);
   return output;
 }

@@ -207,7 +207,7 @@ static void test_run_errors(void **state)
   CHECK_STATUS_OK(calx_export(n.root, &x, 1, folder()));
   calx_exported *e;
   CHECK_STATUS_OK(calx_exported_load(folder(), &e));
-  check_run(NULL, x, "exported model is NULL");
+  check_run(NULL, x, "exported_forward: the exported model is NULL");
   check_run(e, NULL, "input 0 is NULL");
   check_run(e, calx_rand(CALX_SHAPE(3, 1, 8, 8)),
             "input 0 is f32[3,1,8,8], it was exported for f32[2,1,8,8]");
@@ -217,8 +217,10 @@ static void test_run_errors(void **state)
   calx_scope *scope = calx_scope_begin();
   calx_exported_run(e, &x, 1, out, 2);
   assert_non_null(calx_tensor_error(out[1]));
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(scope),
-               "takes 1 and gives 1 tensors, got room for 1 and 2");
+  CHECK_STATUS(
+      CALX_INVALID_ARGUMENT, calx_scope_end(scope),
+      "exported_run: the program takes 1 and gives 1 tensors, got room "
+      "for 1 and 2");
   calx_exported_free(e);
   calx_exported_free(NULL);
 }
