@@ -64,6 +64,14 @@ void cx_train_close_evaluation(calx_trainer *t)
   t->n_evaluated = 0;
 }
 
+bool cx_train_has_evaluation(const calx_trainer *t)
+{
+  for (size_t i = 0; i < t->n_evaluated; i++) {
+    if (t->evaluated[i].batches != 0) return true;
+  }
+  return false;
+}
+
 // ---- batches ----------------------------------------------------------------
 
 static calx_status *run_batch(calx_trainer *t, const evaluation *p,

@@ -58,11 +58,7 @@ static bool is_over(calx_trainer *t)
 
 static bool validates(const calx_trainer *t)
 {
-  if (t->module->validation_step == NULL) return false;
-  for (size_t i = 0; i < t->n_evaluated; i++) {
-    if (t->evaluated[i].batches != 0) return true;
-  }
-  return false;
+  return t->module->validation_step != NULL && cx_train_has_evaluation(t);
 }
 
 // Batches from one validation to the next; -1: at the end of an epoch.

@@ -247,6 +247,7 @@ calx_status *cx_train_fit(calx_trainer *t) CALX_MUST_USE;
 calx_status *cx_train_evaluate(calx_trainer *t) CALX_MUST_USE;  // one pass
 calx_status *cx_train_open_evaluation(calx_trainer *t) CALX_MUST_USE;
 void cx_train_close_evaluation(calx_trainer *t);
+bool cx_train_has_evaluation(const calx_trainer *t);  // any batch of it
 void cx_train_print_results(calx_trainer *t);
 // Records a batch of training. True: the optimiser steps with it, which happens
 // after each `accumulate` batches and after the last one of an epoch.

@@ -135,8 +135,8 @@ void cx_train_full_name(const cx_train_logged *l, const char *level, char *out,
 
 static double first_total(cx_train_reduction reduction)
 {
-  if (reduction == CX_TRAIN_MIN) return INFINITY;
-  return reduction == CX_TRAIN_MAX ? -INFINITY : 0;
+  if (reduction == CX_TRAIN_MIN) return (double)INFINITY;
+  return reduction == CX_TRAIN_MAX ? -(double)INFINITY : 0;
 }
 
 // A new tensor, from the host: the first step of each epoch is the same

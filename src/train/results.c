@@ -47,7 +47,7 @@ bool calx_trainer_has_metric(const calx_trainer *t, const char *name)
 double calx_trainer_callback_metric(calx_trainer *t, const char *name)
 {
   cx_train_metric *m = t != NULL && name != NULL ? find(t, name) : NULL;
-  if (m == NULL) return NAN;
+  if (m == NULL) return (double)NAN;
   if (m->tensor == NULL) return m->value;
   m->value = calx_item(m->tensor);
   calx_release(m->tensor);

@@ -190,6 +190,7 @@ static calx_status *run_stage(calx_trainer *t, const calx_trainer *from)
   CALX_TRY(make_optimizers(t));
   CALX_TRY(open_loaders(t));
   if (t->asked == CX_TRAIN_FITTING) return cx_train_fit(t);
+  if (!cx_train_has_evaluation(t)) return NULL;
   CALX_TRY(cx_train_evaluate(t));
   if (calx_trainer_is_global_zero(t)) cx_train_print_results(t);
   return NULL;

@@ -159,6 +159,44 @@ static void test_hooks_of_fit(void **state)
   calx_dataset_free(data);
 }
 
+static calx_tensor *noted_test(calx_trainer *t, void *self,
+                               const calx_batch *batch, int64_t i)
+{
+  (void)t, (void)i;
+  note("Module ", "test_step");
+  return boring_loss(self, batch);
+}
+
+// Row B2: with no batches only the outer hooks run.
+static void test_hooks_of_test(void **state)
+{
+  (void)state;
+  static const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = noted_model,
+                            .test_step = noted_test,
+                            .hooks = { EACH(FIELD, FIELD, Module) });
+  static const char *const wanted[] = {
+    "Module setup\nModule configure_model\nModule on_test_start\n"
+    "Module on_test_batch_start 0\nModule test_step\nModule on_test_end\n"
+    "Module teardown\n",
+    "Module setup\nModule configure_model\nModule teardown\n",
+  };
+  calx_dataset *data = boring_dataset(1);
+  calx_loader *loader = calx_loader_new(data);
+  for (int i = 0; i < 2; i++) {
+    calls.text[0] = '\0';
+    calx_trainer *t =
+        calx_trainer_new(.devices = 1, .max_epochs = 1, .no_progress_bar = true,
+                         .limit_test_batches = i == 0 ? CALX_DEFAULT : 0.0);
+    CHECK_STATUS_OK(calx_trainer_test(t, &module, .test_dataloader = loader));
+    assert_string_equal(calls.text, wanted[i]);
+    calx_trainer_free(t);
+  }
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
 // ---- runs -------------------------------------------------------------------
 
 // What a run did, and what it is to do.
@@ -409,6 +447,135 @@ static void test_twice(void **state)
   calx_trainer_free(t);
 }
 
+// ---- sanity -----------------------------------------------------------------
+
+static void count_sanity(calx_trainer *t, void *self, const calx_batch *batch,
+                         int64_t i)
+{
+  (void)self, (void)batch, (void)i;
+  plan *p = calx_trainer_user(t);
+  p->steps += calx_trainer_sanity_checking(t);
+}
+
+// Row B17: two loaders, of 8 and of 64 batches.
+static void test_sanity(void **state)
+{
+  (void)state;
+  static const struct {
+    int64_t steps;
+    double limit;
+    int64_t wanted;
+  } rows[] = { { 4, 1, 2 },     { 4, CALX_DEFAULT, 8 },
+               { 4, 0.25, 6 },  { 4, 5, 8 },
+               { 4, 0, 0 },     { -1, 5, 10 },
+               { -1, 0.5, 36 }, { 0, CALX_DEFAULT, 0 } };
+  calx_dataset *few = boring_dataset(8), *many = boring_dataset(64);
+  calx_loader *a = calx_loader_new(few), *b = calx_loader_new(many);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    plan p = plain;
+    const calx_lightning_module module =
+        CALX_LIGHTNING_MODULE(.self_size = sizeof(boring), .user = &p,
+                              .configure_model = boring_model,
+                              .configure_optimizers = boring_optimizers,
+                              .training_step = boring_step,
+                              .validation_step = boring_step,
+                              .hooks = { .on_validation_batch_start =
+                                             count_sanity });
+    calx_trainer *t =
+        calx_trainer_new(.devices = 1, .max_epochs = 1,
+                         .limit_train_batches = 1, .no_progress_bar = true,
+                         .num_sanity_val_steps = rows[i].steps,
+                         .limit_val_batches = rows[i].limit);
+    CHECK_STATUS_OK(
+        calx_trainer_fit(t, &module, .train_dataloader = a,
+                         .dataloaders = (const calx_loader *const[]){ a, b },
+                         .n_dataloaders = 2));
+    assert_int_equal(p.steps, rows[i].wanted);
+    calx_trainer_free(t);
+  }
+  calx_loader_free(a);
+  calx_loader_free(b);
+  calx_dataset_free(few);
+  calx_dataset_free(many);
+}
+
+// ---- schedules --------------------------------------------------------------
+
+typedef struct schedule {
+  const char *interval, *monitor;
+  int64_t frequency;
+  bool plateau;
+  double lr;  // at the end
+} schedule;
+
+static void schedules(calx_trainer *t, void *self)
+{
+  const schedule *s = calx_trainer_user(t);
+  calx_optimizer *opt = calx_sgd(((boring *)self)->root, .lr = 1);
+  calx_trainer_add_optimizer(
+      t, opt,
+      .lr_scheduler = s->plateau ? calx_reduce_lr_on_plateau(opt, .patience = 0)
+                                 : calx_exponential_lr(opt, 0.5),
+      .interval = s->interval, .monitor = s->monitor,
+      .frequency = s->frequency);
+}
+
+static void read_rate(calx_trainer *t, void *self)
+{
+  (void)self;
+  schedule *s = calx_trainer_user(t);
+  s->lr = calx_optimizer_lr(calx_trainer_optimizer(t, 0));
+}
+
+static calx_tensor *log_one(calx_trainer *t, void *self,
+                            const calx_batch *batch, int64_t i)
+{
+  (void)self, (void)batch, (void)i;
+  calx_trainer_log(t, "val_loss", calx_full(CALX_SHAPE(1), 1.0));
+  return NULL;
+}
+
+// Row B25: 2 epochs of 4 batches.
+static void test_schedules(void **state)
+{
+  (void)state;
+  static const struct {
+    schedule s;
+    double lr;
+  } rows[] = { { { NULL, NULL, 0, false, 0 }, 0.25 },
+               { { "epoch", NULL, 2, false, 0 }, 0.5 },
+               { { "step", NULL, 1, false, 0 }, 1.0 / 256 },
+               { { "step", NULL, 3, false, 0 }, 0.25 },
+               { { NULL, "val_loss", 0, true, 0 }, 0.1 },
+               { { NULL, "nope", 0, true, 0 }, 0 } };
+  calx_dataset *data = boring_dataset(4);
+  calx_loader *loader = calx_loader_new(data);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    schedule s = rows[i].s;
+    const calx_lightning_module module =
+        CALX_LIGHTNING_MODULE(.self_size = sizeof(boring), .user = &s,
+                              .configure_model = boring_model,
+                              .configure_optimizers = schedules,
+                              .training_step = boring_step,
+                              .validation_step = log_one,
+                              .hooks = { .on_fit_end = read_rate });
+    calx_trainer *t = TRAINER(.max_epochs = 2);
+    calx_status *status = calx_trainer_fit(
+        t, &module, .train_dataloader = loader, .val_dataloader = loader);
+    if (rows[i].lr == 0) {
+      CHECK_STATUS(CALX_NOT_FOUND, status,
+                   "ReduceLROnPlateau conditioned on metric nope which is not "
+                   "available. Available metrics are: ['val_loss'].");
+    } else {
+      CHECK_STATUS_OK(status);
+      assert_true(fabs(s.lr - rows[i].lr) < 1e-12);
+    }
+    calx_trainer_free(t);
+  }
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
 // ---- clipping ---------------------------------------------------------------
 
 static void check_norm(calx_trainer *t, void *self, const calx_batch *batch,
@@ -493,11 +660,19 @@ static void test_accelerator(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_hooks_of_fit), SUPPORT_TEST(test_limits),
-    SUPPORT_TEST(test_accumulation), SUPPORT_TEST(test_minimum),
-    SUPPORT_TEST(test_skip),         SUPPORT_TEST(test_stop),
-    SUPPORT_TEST(test_intervals),    SUPPORT_TEST(test_no_batches_and_fast_run),
-    SUPPORT_TEST(test_twice),        SUPPORT_TEST(test_clip),
+    SUPPORT_TEST(test_hooks_of_fit),
+    SUPPORT_TEST(test_hooks_of_test),
+    SUPPORT_TEST(test_limits),
+    SUPPORT_TEST(test_accumulation),
+    SUPPORT_TEST(test_minimum),
+    SUPPORT_TEST(test_skip),
+    SUPPORT_TEST(test_stop),
+    SUPPORT_TEST(test_intervals),
+    SUPPORT_TEST(test_no_batches_and_fast_run),
+    SUPPORT_TEST(test_twice),
+    SUPPORT_TEST(test_sanity),
+    SUPPORT_TEST(test_schedules),
+    SUPPORT_TEST(test_clip),
     SUPPORT_TEST(test_accelerator),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);

@@ -95,7 +95,7 @@ static void test_numbers(void **state)
   REFUSED("invalid value -1 for limit_test_batches", .max_epochs = 1,
           .limit_test_batches = -1);
   REFUSED("invalid value nan for limit_test_batches", .max_epochs = 1,
-          .limit_test_batches = NAN);
+          .limit_test_batches = (double)NAN);
   REFUSED("fast_dev_run=-1 is not a valid configuration. It should be >= 0.",
           .max_epochs = 1, .fast_dev_run = -1);
   REFUSED(
