@@ -3,136 +3,29 @@
  *
  * A calx_lightning_module says what a model computes in a step. The trainer
  * runs the loop, on one device or on several: batches, backward pass, sums over
- * the ranks, optimiser, schedules, validation, logged values, callbacks.
+ * the ranks, optimiser, schedules, validation, logged values, callbacks,
+ * checkpoints. Every rank has a copy of the trainer and a model of its own.
  *
- * Every rank has a copy of the trainer, a model and a `self` of its own, and
- * its functions get those of their rank. The ranks of a process are threads, so
- * what `user` points to is shared by them: it is read only.
- *
- * @source Lightning 2.6: lightning.pytorch.Trainer, LightningModule, Callback
+ * @source Lightning 2.6: lightning.pytorch.Trainer
  */
 #ifndef CALX_TRAINER_H
 #define CALX_TRAINER_H
 
-#include "calx/data.h"
 #include "calx/dist.h"
+#include "calx/lightning_module.h"
 #include "calx/loggers.h"
-#include "calx/lr_scheduler.h"
-#include "calx/nn.h"
-#include "calx/optim.h"
+#include "calx/trainer_step.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct calx_trainer calx_trainer;
-typedef struct calx_callback calx_callback;
-
-// ---- what the program gives -------------------------------------------------
-
-/** A hook. @param self  the module's or the callback's, of this rank */
-typedef void calx_trainer_hook_fn(calx_trainer *trainer, void *self);
-/** A hook of a batch, whose tensors are on the rank's device. */
-typedef void calx_trainer_batch_hook_fn(calx_trainer *trainer, void *self,
-                                        const calx_batch *batch,
-                                        int64_t batch_idx);
-/** A step: of training it returns the loss, which the trainer minimises; NULL
- *  leaves the update out. The others may return NULL. @shape one element */
-typedef calx_tensor *calx_trainer_step_fn(calx_trainer *trainer, void *self,
-                                          const calx_batch *batch,
-                                          int64_t batch_idx);
-
-/** Makes the rank's model on its device and returns its root, which the trainer
- *  frees. */
-typedef calx_module *calx_configure_model_fn(calx_trainer *trainer, void *self);
-/** Downloads and the like, before any rank reads the data. */
-typedef calx_status *calx_prepare_data_fn(void *user);
-
-/** What modules and callbacks may do beside the loop; NULL: nothing. A
- *  callback's hook runs before the module's. Errors go to the scope, and end
- * the run. */
-typedef struct CALX_OPTIONS calx_trainer_hooks {
-  CALX_NAMED calx_trainer_hook_fn *setup;
-  CALX_NAMED calx_trainer_hook_fn *on_fit_start;
-  CALX_NAMED calx_trainer_hook_fn *on_sanity_check_start;
-  CALX_NAMED calx_trainer_hook_fn *on_sanity_check_end;
-  CALX_NAMED calx_trainer_hook_fn *on_train_start;
-  CALX_NAMED calx_trainer_hook_fn *on_train_epoch_start;
-  CALX_NAMED calx_trainer_batch_hook_fn *on_train_batch_start;
-  CALX_NAMED calx_trainer_hook_fn *on_before_zero_grad;
-  CALX_NAMED calx_trainer_hook_fn *on_before_backward;
-  CALX_NAMED calx_trainer_hook_fn *on_after_backward;
-  CALX_NAMED calx_trainer_hook_fn *on_before_optimizer_step;
-  CALX_NAMED calx_trainer_batch_hook_fn *on_train_batch_end;
-  CALX_NAMED calx_trainer_hook_fn *on_train_epoch_end;
-  CALX_NAMED calx_trainer_hook_fn *on_train_end;
-  CALX_NAMED calx_trainer_hook_fn *on_validation_model_eval;
-  CALX_NAMED calx_trainer_hook_fn *on_validation_start;
-  CALX_NAMED calx_trainer_hook_fn *on_validation_epoch_start;
-  CALX_NAMED calx_trainer_batch_hook_fn *on_validation_batch_start;
-  CALX_NAMED calx_trainer_batch_hook_fn *on_validation_batch_end;
-  CALX_NAMED calx_trainer_hook_fn *on_validation_epoch_end;
-  CALX_NAMED calx_trainer_hook_fn *on_validation_end;
-  CALX_NAMED calx_trainer_hook_fn *on_validation_model_train;
-  CALX_NAMED calx_trainer_hook_fn *on_test_model_eval;
-  CALX_NAMED calx_trainer_hook_fn *on_test_start;
-  CALX_NAMED calx_trainer_hook_fn *on_test_epoch_start;
-  CALX_NAMED calx_trainer_batch_hook_fn *on_test_batch_start;
-  CALX_NAMED calx_trainer_batch_hook_fn *on_test_batch_end;
-  CALX_NAMED calx_trainer_hook_fn *on_test_epoch_end;
-  CALX_NAMED calx_trainer_hook_fn *on_test_end;
-  CALX_NAMED calx_trainer_hook_fn *on_test_model_train;
-  CALX_NAMED calx_trainer_hook_fn *on_exception;
-  CALX_NAMED calx_trainer_hook_fn *on_fit_end;
-  CALX_NAMED calx_trainer_hook_fn *teardown;
-} calx_trainer_hooks;
-
-/** A model and what it does in each step. Made by CALX_LIGHTNING_MODULE(…); it
- *  must outlive the runs of the trainer. */
-typedef struct CALX_OPTIONS calx_lightning_module {
-  CALX_NAMED size_t size;
-  /* of `self`, which the trainer makes for each rank, of zeros */
-  CALX_NAMED size_t self_size;
-  CALX_NAMED void *user; /* calx_trainer_user(); shared by the ranks */
-  /* makes the rank's model on its device and returns its root, which the
-     trainer frees; wanted */
-  CALX_NAMED calx_module *(*configure_model)(calx_trainer *trainer, void *self);
-  /* calls calx_trainer_add_optimizer(); wanted by calx_trainer_fit() */
-  CALX_NAMED calx_trainer_hook_fn *configure_optimizers;
-  CALX_NAMED calx_trainer_step_fn *training_step; /* wanted by the same */
-  CALX_NAMED calx_trainer_step_fn *validation_step;
-  CALX_NAMED calx_trainer_step_fn *test_step;
-  /* called once on each host, with `user`, before the ranks' setup */
-  CALX_NAMED calx_prepare_data_fn *prepare_data;
-  CALX_NAMED calx_trainer_hooks hooks;
-} calx_lightning_module;
-
-/** Fills a callback's new `self`. */
-typedef void calx_callback_begin_fn(void *self, void *user);
-/** Gives back what a callback's `self` has, before it is freed. */
-typedef void calx_callback_end_fn(void *self);
-/** A callback of the program's: hooks that know nothing of the model. */
-typedef struct CALX_OPTIONS calx_callback_functions {
-  CALX_NAMED size_t size;
-  CALX_NAMED size_t self_size; /* of `self`, one for each rank, of zeros */
-  CALX_NAMED void *user;       /* for `begin`; shared by the ranks */
-  CALX_NAMED calx_callback_begin_fn *begin; /* before the first hook */
-  CALX_NAMED calx_callback_end_fn *end;
-  CALX_NAMED calx_trainer_hooks hooks;
-} calx_callback_functions;
-/** Never NULL. It is one trainer's at a time, and must outlive its runs. */
-CALX_API calx_callback *calx_callback_new_with(
-    const calx_callback_functions *options);
-/** NULL is accepted. */
-CALX_API void calx_callback_free(calx_callback *callback);
-/** Its `self` on the first rank of this process; NULL before the first run. */
-CALX_API void *calx_callback_self(const calx_callback *callback);
-
-// ---- the trainer ------------------------------------------------------------
+// ---- options ----------------------------------------------------------------
 
 /** Lightning's options; what is not written has Lightning's default. */
 typedef struct CALX_OPTIONS calx_trainer_options {
   CALX_NAMED size_t size;
+
   /* "auto", "cpu", "tpu", "gpu", "cuda": the plugin's platform must be that
      one; "auto" takes any */
   CALX_NAMED const char *accelerator;
@@ -142,44 +35,80 @@ typedef struct CALX_OPTIONS calx_trainer_options {
   CALX_NAMED const char *strategy;
   /* devices of this process, a rank each; 0, -1: all */
   CALX_NAMED int devices;
+  /* instead of it, as Lightning's text: "auto", "8", or one device by its
+     number, counted from 0: "[2]", "2," */
+  CALX_NAMED const char *device_ids;
   /* the same as 1.x had it: 1 or 8 cores of a TPU */
   CALX_NAMED int tpu_cores;
+  /* the same as a text: "8", or one core by its number, counted from 1: "[5]",
+     "5" */
+  CALX_NAMED const char *tpu_core_ids;
+  CALX_NAMED int num_nodes; /* hosts that there must be; 0: any number */
   /* "32-true", "32", "64-true", "64", "bf16-true", "bf16-mixed", "bf16", "16"
      (is bf16-mixed) */
   CALX_NAMED const char *precision;
+
   CALX_NAMED int64_t max_epochs; /* 1000; -1: no limit */
   CALX_NAMED int64_t min_epochs;
   CALX_NAMED int64_t max_steps; /* of the optimiser; -1: no limit */
   CALX_NAMED int64_t min_steps;
+  CALX_NAMED const char *max_time; /* "DD:HH:MM:SS"; NULL: no limit */
+
   /* batches of each rank: below 1 a share of them, from 1 on a number; 0: none;
      all where it is not written */
   CALX_NAMED double limit_train_batches;
   CALX_NAMED double limit_val_batches;
   CALX_NAMED double limit_test_batches;
-  /* n batches of each loop, one epoch; no sanity check, callbacks that stop are
-     off */
+  CALX_NAMED double limit_predict_batches;
+  /* the same few batches of training and validation, in their order; as the
+     limits; not written, 0: off */
+  CALX_NAMED double overfit_batches;
+  /* n batches of each loop, one epoch; no sanity check, loggers, checkpoints,
+     and callbacks that stop are off */
   CALX_NAMED int64_t fast_dev_run;
+
   /* validation after so many batches; below 1: after that share of an epoch;
      not written: at the end of an epoch */
   CALX_NAMED double val_check_interval;
+  /* the same by time: "DD:HH:MM:SS"; NULL: not */
+  CALX_NAMED const char *val_check_time;
   /* 1; -1 (Lightning's None): val_check_interval counts the batches of all
      epochs */
   CALX_NAMED int64_t check_val_every_n_epoch;
-  CALX_NAMED int64_t num_sanity_val_steps;        /* 2; -1: all */
+  CALX_NAMED int64_t num_sanity_val_steps; /* 2; -1: all */
+
   CALX_NAMED int64_t accumulate_grad_batches;     /* 1 */
   CALX_NAMED double gradient_clip_val;            /* not written, 0: none */
   CALX_NAMED const char *gradient_clip_algorithm; /* "norm"; "value" */
+  /* batches whose steps are one program; 1. Hooks of a batch run when it is
+     recorded; the last program of an epoch may have fewer */
+  CALX_NAMED int64_t steps_per_execution;
+
+  CALX_NAMED uint64_t seed;      /* of models, draws and the order of samples */
+  CALX_NAMED bool deterministic; /* nothing is chosen by measured times */
+  CALX_NAMED bool detect_anomaly;   /* the op that made a NaN is an error */
+  CALX_NAMED bool terminate_on_nan; /* a loss or parameter that is not finite
+                                       is an error; each step is waited for */
   CALX_NAMED bool
       no_distributed_sampler; /* ranks read the loaders as they are */
-  CALX_NAMED bool no_progress_bar;
-  CALX_NAMED bool detect_anomaly;
-  CALX_NAMED uint64_t seed; /* of models, draws and the order of samples */
-  CALX_NAMED calx_callback *const *callbacks; /* copied; the callbacks stay */
-  CALX_NAMED size_t n_callbacks;
-  /* copied; the loggers stay. The first rank of all writes to them */
+  /* "simple": a table of where time goes, printed at the end; "xla": a profile
+     of it all in default_root_dir; NULL: none */
+  CALX_NAMED const char *profiler;
+
+  /* of logs and checkpoints; NULL = ".". "~/" is the home folder */
+  CALX_NAMED const char *default_root_dir;
+  /* copied; the loggers stay. The first rank of all writes to them. None: a
+     TensorBoard logger in default_root_dir */
   CALX_NAMED calx_logger *const *loggers;
   CALX_NAMED size_t n_loggers;
+  CALX_NAMED bool no_logger;
   CALX_NAMED int64_t log_every_n_steps; /* of the steps' values; 50 */
+  CALX_NAMED calx_callback *const *callbacks; /* copied; the callbacks stay */
+  CALX_NAMED size_t n_callbacks;
+  CALX_NAMED bool no_checkpointing; /* no ModelCheckpoint where none is given */
+  CALX_NAMED bool no_progress_bar;
+  CALX_NAMED bool no_model_summary;
+  CALX_NAMED bool barebones; /* all of these off, to measure the trainer */
 } calx_trainer_options;
 
 /** A trainer. Never NULL: calx_trainer_error() says what is wrong with the
@@ -192,22 +121,32 @@ CALX_API void calx_trainer_free(calx_trainer *trainer);
 CALX_API calx_status *calx_trainer_error(const calx_trainer *trainer)
     CALX_MUST_USE;
 
-/** The loaders of a run. They are descriptions: each rank reads its share by a
+// ---- runs -------------------------------------------------------------------
+
+/** The data of a run. Loaders are descriptions: each rank reads its share by a
  *  loader of its own. */
 typedef struct CALX_OPTIONS calx_trainer_data {
   CALX_NAMED size_t size;
   CALX_NAMED const calx_loader *train_dataloader;
   CALX_NAMED const calx_loader *val_dataloader;
   CALX_NAMED const calx_loader *test_dataloader;
-  /* instead of val_dataloader or test_dataloader */
+  CALX_NAMED const calx_loader *predict_dataloader;
+  /* instead of that of validation, test or prediction */
   CALX_NAMED const calx_loader *const *dataloaders;
   CALX_NAMED size_t n_dataloaders;
+  CALX_NAMED const calx_lightning_data_module *datamodule;
+  /* a checkpoint to begin with: a path, "best", "last"; of fit all of its
+     state, else the weights; NULL: what the trainer's last run left */
+  CALX_NAMED const char *ckpt_path;
+  CALX_NAMED bool not_verbose; /* validate and test print no table */
 } calx_trainer_data;
 
 /**
  * Trains. A second call goes on from the first one's weights, epoch and step.
  * @errors the trainer's own; INVALID_ARGUMENT no training_step, optimiser or
- *         loader; those of the model, of the data, of calx_launch()
+ *         loader; those of the model, of the data, of the checkpoint, of
+ *         calx_launch(); CANCELLED a signal ended it: see
+ *         calx_trainer_exit_code()
  */
 CALX_API calx_status *calx_trainer_fit_with(
     calx_trainer *trainer, const calx_lightning_module *module,
@@ -221,9 +160,49 @@ CALX_API calx_status *calx_trainer_validate_with(
 CALX_API calx_status *calx_trainer_test_with(
     calx_trainer *trainer, const calx_lightning_module *module,
     const calx_trainer_data *data) CALX_MUST_USE;
+/**
+ * What predict_step makes of each sample, of all ranks, in the order of the
+ * samples, each once.
+ * @param out_predictions  a list with a tensor of the host for each loader; on
+ *        the first rank of each process; the caller frees it
+ * @shape (samples, …) of each tensor
+ * @errors as calx_trainer_fit; INVALID_ARGUMENT predictions that have not a
+ *         row for each sample of the batch, or differ in shape or dtype
+ */
+CALX_API calx_status *calx_trainer_predict_with(
+    calx_trainer *trainer, const calx_lightning_module *module,
+    calx_value **out_predictions, const calx_trainer_data *data) CALX_MUST_USE;
+/** What a program that ends after the last run returns: 0; 1 an error or
+ *  SIGINT, 143 SIGTERM. */
+CALX_API int calx_trainer_exit_code(const calx_trainer *trainer);
+
+// ---- checkpoints ------------------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_trainer_save_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool weights_only; /* without what only a resumed fit needs */
+} calx_trainer_save_options;
+/**
+ * Saves a checkpoint, which calx_trainer_fit(.ckpt_path) goes on from and
+ * Lightning can load; a name that ends in .safetensors has the weights alone.
+ * In a run all ranks call it, and the first one writes; after a run it is what
+ * that left.
+ * @errors FAILED_PRECONDITION no run yet; those of calx_save()
+ * @source Trainer.save_checkpoint
+ */
+CALX_API calx_status *calx_trainer_save_checkpoint_with(
+    calx_trainer *trainer, const char *path,
+    const calx_trainer_save_options *options) CALX_MUST_USE;
+/** Gives a model the weights that the last run left.
+ *  @errors FAILED_PRECONDITION no run yet; those of the state dict */
+CALX_API calx_status *calx_trainer_load_weights(
+    const calx_trainer *trainer, calx_module *model) CALX_MUST_USE;
 
 // ---- state: of the rank, inside a run; of the first rank, after it ----------
 
+/** What runs: "fit", "validate", "test", "predict"; "": nothing. */
+CALX_API const char *calx_trainer_stage(const calx_trainer *trainer);
 /** Epochs that are over. */
 CALX_API int64_t calx_trainer_current_epoch(const calx_trainer *trainer);
 /** Steps of the optimiser so far. */
@@ -236,13 +215,27 @@ CALX_API bool calx_trainer_sanity_checking(const calx_trainer *trainer);
 CALX_API int calx_trainer_dataloader_idx(const calx_trainer *trainer);
 /** Batches of an epoch of training on this rank; -1: not known. */
 CALX_API int64_t calx_trainer_num_training_batches(const calx_trainer *trainer);
+/** Batches of loader i of the evaluation on this rank, in a sanity check those
+ *  that it takes; -1: not known. */
+CALX_API int64_t calx_trainer_num_eval_batches(const calx_trainer *trainer,
+                                               size_t i);
 /** The module's `user`. */
 CALX_API void *calx_trainer_user(const calx_trainer *trainer);
-/** The rank's model; NULL outside of a run on several ranks. */
+/** The module's `self` of this rank; NULL outside of a run. */
+CALX_API void *calx_trainer_lightning_module(const calx_trainer *trainer);
+/** The data module's `self` of this rank; NULL: none. */
+CALX_API void *calx_trainer_datamodule(const calx_trainer *trainer);
+/** The rank's model; NULL outside of a run. */
 CALX_API calx_module *calx_trainer_model(const calx_trainer *trainer);
-/** In the order of calx_trainer_add_optimizer(); NULL: none. */
-CALX_API calx_optimizer *calx_trainer_optimizer(const calx_trainer *trainer,
-                                                size_t i);
+/** In the hooks of a batch's end: what the step returned; NULL: nothing.
+ *  @source outputs of on_train_batch_end */
+CALX_API calx_tensor *calx_trainer_step_output(const calx_trainer *trainer);
+/** Logger i; NULL: none. */
+CALX_API calx_logger *calx_trainer_logger(const calx_trainer *trainer,
+                                          size_t i);
+/** The first logger's folder, else default_root_dir. @source trainer.log_dir */
+CALX_API const char *calx_trainer_log_dir(const calx_trainer *trainer);
+CALX_API const char *calx_trainer_default_root_dir(const calx_trainer *trainer);
 /** The newest value that was logged under a name, NaN: none. A value that is
  * not computed yet is waited for. @source trainer.callback_metrics */
 CALX_API double calx_trainer_callback_metric(calx_trainer *trainer,
@@ -254,60 +247,24 @@ CALX_API bool calx_trainer_has_metric(const calx_trainer *trainer,
  *  several ranks all of them must call it at the same batch.
  *  @source trainer.should_stop */
 CALX_API void calx_trainer_stop(calx_trainer *trainer);
+/** Whether that was called. */
+CALX_API bool calx_trainer_should_stop(const calx_trainer *trainer);
 /** In on_train_batch_start: leaves out the rest of this epoch.
  *  @source on_train_batch_start's -1 */
 CALX_API void calx_trainer_skip_epoch(calx_trainer *trainer);
-/** Gives a model the weights that the last run left.
- *  @errors FAILED_PRECONDITION no run yet; those of the state dict */
-CALX_API calx_status *calx_trainer_load_weights(
-    const calx_trainer *trainer, calx_module *model) CALX_MUST_USE;
-
-// ---- in hooks and steps -----------------------------------------------------
-
-/** Zero means default. */
-typedef struct CALX_OPTIONS calx_trainer_optimizer_options {
-  CALX_NAMED size_t size;
-  CALX_NAMED calx_lr_scheduler *lr_scheduler;
-  CALX_NAMED const char *interval; /* "epoch", "step" */
-  CALX_NAMED int64_t frequency;    /* 0 = 1 */
-  CALX_NAMED const char *monitor;  /* of ReduceLROnPlateau; copied */
-} calx_trainer_optimizer_options;
-/** In configure_optimizers: the trainer takes the optimiser and its schedule.
- *  @errors through the scope: those of both */
-CALX_API void calx_trainer_add_optimizer_with(
-    calx_trainer *trainer, calx_optimizer *optimizer,
-    const calx_trainer_optimizer_options *options);
-
-/** What is shown of a step's values, and how they become one of an epoch. */
-typedef struct CALX_OPTIONS calx_trainer_log_options {
-  CALX_NAMED size_t size;
-  CALX_NAMED bool prog_bar;
-  CALX_NAMED bool no_logger;
-  /* not written: as the hook has it. 1: yes, 0: no */
-  CALX_NAMED int on_step;
-  CALX_NAMED int on_epoch;
-  CALX_NAMED const char *reduce_fx; /* "mean", "sum", "min", "max" */
-  CALX_NAMED bool sync_dist;        /* over the ranks too */
-  CALX_NAMED int64_t batch_size;    /* weight of a mean; 0 = the batch's */
-} calx_trainer_log_options;
-/**
- * Logs a value of this step or epoch. It is read when it is there: a step never
- * waits for one.
- * @shape value one element
- * @errors through the scope: INVALID_ARGUMENT more elements, another reduction,
- *         both levels off, a hook in which nothing can be logged, a name that
- *         was logged with other options in this hook
- * @source LightningModule.log
- */
-CALX_API void calx_trainer_log_with(calx_trainer *trainer, const char *name,
-                                    calx_tensor *value,
-                                    const calx_trainer_log_options *options);
+/** From the next batch on gradients are summed over so many batches; of the
+ *  callback that schedules it.  @errors through the scope: INVALID_ARGUMENT
+ *  less than 1, manual optimisation
+ *  @source trainer.accumulate_grad_batches */
+CALX_API void calx_trainer_set_accumulate_grad_batches(calx_trainer *trainer,
+                                                       int64_t batches);
 
 #ifndef __cplusplus
 #define CALX_UNWRITTEN_calx_trainer_options_                                   \
   .max_epochs = CALX_UNWRITTEN_INT_, .max_steps = CALX_UNWRITTEN_INT_,         \
   .limit_train_batches = CALX_UNWRITTEN_,                                      \
   .limit_val_batches = CALX_UNWRITTEN_, .limit_test_batches = CALX_UNWRITTEN_, \
+  .limit_predict_batches = CALX_UNWRITTEN_,                                    \
   .val_check_interval = CALX_UNWRITTEN_,                                       \
   .num_sanity_val_steps = CALX_UNWRITTEN_INT_,
 CALX_WRITTEN_(calx_trainer_options, calx_written_int_(&o->max_epochs);
@@ -315,29 +272,13 @@ CALX_WRITTEN_(calx_trainer_options, calx_written_int_(&o->max_epochs);
               calx_written_(&o->limit_train_batches);
               calx_written_(&o->limit_val_batches);
               calx_written_(&o->limit_test_batches);
+              calx_written_(&o->limit_predict_batches);
               calx_written_(&o->val_check_interval);
               calx_written_int_(&o->num_sanity_val_steps);)
-#define CALX_UNWRITTEN_calx_trainer_log_options_ \
-  .on_step = CALX_UNWRITTEN_INT_, .on_epoch = CALX_UNWRITTEN_INT_,
-CALX_WRITTEN_(calx_trainer_log_options, calx_written_dim_(&o->on_step);
-              calx_written_dim_(&o->on_epoch);)
 #endif
 #ifdef __cplusplus
 }
 #else
-#ifdef CALX_NO_SITES
-#define CALX_TRAINER_SITE_
-#else
-#define CALX_TRAINER_SITE_ calx_at_(CALX_HERE),
-#endif
-#define CALX_LIGHTNING_MODULE(...)                     \
-  {                                                    \
-    .size = sizeof(calx_lightning_module), __VA_ARGS__ \
-  }
-#define CALX_CALLBACK_NEW_(...) \
-  calx_callback_new_with(&(calx_callback_functions){ __VA_ARGS__ })
-#define calx_callback_new(...) \
-  CALX_CALLBACK_NEW_(.size = sizeof(calx_callback_functions), __VA_ARGS__)
 #define CALX_TRAINER_NEW_(...)               \
   (CALX_TRAINER_SITE_ calx_trainer_new_with( \
       CALX_WRITE_(calx_trainer_options, __VA_ARGS__)))
@@ -354,18 +295,17 @@ CALX_WRITTEN_(calx_trainer_log_options, calx_written_dim_(&o->on_step);
 #define calx_trainer_test(trainer, ...)                           \
   CALX_TRAINER_RUN_(calx_trainer_test_with, trainer, __VA_ARGS__, \
                     .size = sizeof(calx_trainer_data))
-#define CALX_TRAINER_ADD_(trainer, optimizer, ...)     \
-  (CALX_TRAINER_SITE_ calx_trainer_add_optimizer_with( \
-      trainer, optimizer, &(calx_trainer_optimizer_options){ __VA_ARGS__ }))
-#define calx_trainer_add_optimizer(trainer, ...) \
-  CALX_TRAINER_ADD_(trainer, __VA_ARGS__,        \
-                    .size = sizeof(calx_trainer_optimizer_options))
-#define CALX_TRAINER_LOG_(trainer, name, value, ...) \
-  (CALX_TRAINER_SITE_ calx_trainer_log_with(         \
-      trainer, name, value,                          \
-      CALX_WRITE_(calx_trainer_log_options, __VA_ARGS__)))
-#define calx_trainer_log(trainer, name, ...)    \
-  CALX_TRAINER_LOG_(trainer, name, __VA_ARGS__, \
-                    .size = sizeof(calx_trainer_log_options))
+#define CALX_TRAINER_PREDICT_(trainer, module, out, ...) \
+  (CALX_TRAINER_SITE_ calx_trainer_predict_with(         \
+      trainer, module, out, &(calx_trainer_data){ __VA_ARGS__ }))
+#define calx_trainer_predict(trainer, module, ...)    \
+  CALX_TRAINER_PREDICT_(trainer, module, __VA_ARGS__, \
+                        .size = sizeof(calx_trainer_data))
+#define CALX_TRAINER_SAVE_(trainer, path, ...)           \
+  (CALX_TRAINER_SITE_ calx_trainer_save_checkpoint_with( \
+      trainer, path, &(calx_trainer_save_options){ __VA_ARGS__ }))
+#define calx_trainer_save_checkpoint(trainer, ...) \
+  CALX_TRAINER_SAVE_(trainer, __VA_ARGS__,         \
+                     .size = sizeof(calx_trainer_save_options))
 #endif
 #endif
