@@ -102,7 +102,7 @@ typedef struct CALX_OPTIONS calx_trainer_options {
   CALX_NAMED calx_logger *const *loggers;
   CALX_NAMED size_t n_loggers;
   CALX_NAMED bool no_logger;
-  CALX_NAMED int64_t log_every_n_steps; /* of the steps' values; 50 */
+  CALX_NAMED int64_t log_every_n_steps;       /* of the steps' values; 50 */
   CALX_NAMED calx_callback *const *callbacks; /* copied; the callbacks stay */
   CALX_NAMED size_t n_callbacks;
   CALX_NAMED bool no_checkpointing; /* no ModelCheckpoint where none is given */

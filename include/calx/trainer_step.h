@@ -79,9 +79,9 @@ typedef struct CALX_OPTIONS calx_trainer_log_options {
   /* not written: as the hook has it. 1: yes, 0: no */
   CALX_NAMED int on_step;
   CALX_NAMED int on_epoch;
-  CALX_NAMED const char *reduce_fx; /* "mean", "sum", "min", "max" */
-  CALX_NAMED bool sync_dist;        /* over the ranks too */
-  CALX_NAMED int64_t batch_size;    /* weight of a mean; 0 = the batch's */
+  CALX_NAMED const char *reduce_fx;  /* "mean", "sum", "min", "max" */
+  CALX_NAMED bool sync_dist;         /* over the ranks too */
+  CALX_NAMED int64_t batch_size;     /* weight of a mean; 0 = the batch's */
   CALX_NAMED bool no_dataloader_idx; /* the name without the loader's number */
 } calx_trainer_log_options;
 /**

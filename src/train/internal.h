@@ -11,159 +11,10 @@
 #include "base/status.h"
 #include "calx/io.h"
 #include "calx/loggers.h"
-#include "calx/progress.h"
 #include "calx/trainer.h"
-
-// ---- options ----------------------------------------------------------------
-
-// How many batches of a loop: a number, or a share of what there is.
-typedef struct cx_train_limit {
-  bool is_share;
-  double value;
-} cx_train_limit;
-
-// What the plugin must be; the order of the names in run.c.
-typedef enum cx_train_accelerator {
-  CX_TRAIN_ANY = -1,
-  CX_TRAIN_CPU,
-  CX_TRAIN_TPU,
-  CX_TRAIN_CUDA
-} cx_train_accelerator;
-
-// The options with their defaults.
-typedef struct cx_train_config {
-  cx_train_accelerator accelerator;
-  bool is_tpu_cores;  // which was asked for by the option of 1.x
-  int devices;        // of this process; 0: all
-  bool reports_metrics;
-  calx_dtype dtype;     // of the model's parameters; DEFAULT: as they are made
-  calx_dtype autocast;  // DEFAULT: none
-  int64_t max_epochs, min_epochs, max_steps, min_steps;  // of max: -1 no limit
-  cx_train_limit train, val, test;
-  int64_t fast_dev_run;
-  cx_train_limit val_check;  // a share of an epoch, or batches
-  int64_t check_val_every_n_epoch, sanity_steps, accumulate, log_every_n_steps;
-  double clip;  // 0: none
-  bool clips_values;
-  bool no_distributed_sampler, no_progress_bar;
-  bool detect_anomaly;
-  uint64_t seed;
-} cx_train_config;
-
-calx_status *cx_train_configure(const calx_trainer_options *options,
-                                cx_train_config *out) CALX_MUST_USE;
-// Of `batches` that there are; -1: not known, which a number replaces.
-calx_status *cx_train_limited(const cx_train_limit *limit, const char *loader,
-                              int64_t batches, int64_t *out) CALX_MUST_USE;
-
-// ---- hooks ------------------------------------------------------------------
-
-// On which levels a value may be logged in a hook, and by default.
-typedef enum cx_train_levels {
-  CX_TRAIN_NOT,         // on none
-  CX_TRAIN_STEP,        // on both; on the step's
-  CX_TRAIN_EVALUATION,  // on both; on the epoch's
-  CX_TRAIN_EPOCH        // on the epoch's only
-} cx_train_levels;
-
-typedef struct cx_train_hook {
-  const char *name;
-  size_t offset;  // in calx_trainer_hooks
-  cx_train_levels levels;
-} cx_train_hook;
-
-#define CX_TRAIN_HOOK(name, levels)                                   \
-  (&(const cx_train_hook){ #name, offsetof(calx_trainer_hooks, name), \
-                           CX_TRAIN_##levels })
-// Calls the callbacks' hooks and then the module's.
-void cx_train_call(calx_trainer *t, const cx_train_hook *hook);
-void cx_train_call_batch(calx_trainer *t, const cx_train_hook *hook,
-                         const calx_batch *batch, int64_t batch_idx);
-
-struct calx_callback {
-  calx_status *error;
-  calx_callback_functions options;
-  bool monitors;  // runs after the module at the end of a training epoch
-  void *own;      // options of one of the library's; freed with it
-  void **selves;  // of the ranks of this process
-  int n_selves;
-};
-
-// A callback of the library's: `own` and the status are taken.
-calx_callback *cx_train_callback_finish(calx_callback *callback,
-                                        calx_status *status, void *own);
-// The callback's self of the rank's place in its process, made where it is new.
-calx_status *cx_train_callback_self(calx_callback *callback, int rank,
-                                    void **out) CALX_MUST_USE;
-
-// ---- logged values ----------------------------------------------------------
-
-typedef enum cx_train_reduction {
-  CX_TRAIN_MEAN,
-  CX_TRAIN_SUM,
-  CX_TRAIN_MIN,
-  CX_TRAIN_MAX
-} cx_train_reduction;
-
-// One name in one hook.
-typedef struct cx_train_logged {
-  char *name;
-  const char *hook;
-  int dataloader;  // -1: there is one loader
-  bool prog_bar, logger, on_step, on_epoch, sync_dist;
-  cx_train_reduction reduction;
-  calx_tensor *latest;  // the step's value, owned
-  calx_tensor *total;   // of the epoch so far, owned; f32, or f64 of f64
-  double weight;        // of the epoch so far
-  bool is_set;          // in this epoch
-} cx_train_logged;
-
-// A value that is known by a name, on the device until somebody asks for it.
-typedef struct cx_train_metric {
-  char *name;
-  calx_tensor *tensor;  // owned; NULL: `value` is it
-  double value;
-} cx_train_metric;
-
-typedef struct cx_train_row cx_train_row;
-
-typedef struct cx_train_results {
-  cx_train_logged *logged;
-  size_t n_logged, logged_capacity;
-} cx_train_results;
-
-// Before an epoch of a loop.
-void cx_train_results_begin(cx_train_results *r);
-// Reduces the epoch's values, over the ranks too, and makes them metrics.
-calx_status *cx_train_results_end(calx_trainer *t,
-                                  cx_train_results *r) CALX_MUST_USE;
-// After a batch: its values become metrics, and go to the line of progress.
-calx_status *cx_train_results_step(calx_trainer *t,
-                                   cx_train_results *r) CALX_MUST_USE;
-void cx_train_results_free(cx_train_results *r);
-void cx_train_free_metrics(calx_trainer *t);
-// The name under which a level of a value is known: "loss_step".
-void cx_train_full_name(const cx_train_logged *l, const char *level, char *out,
-                        size_t size);
-
-// ---- loggers ----------------------------------------------------------------
-
-// After a batch of training, before its values are forgotten.
-calx_status *cx_train_log_step(calx_trainer *t,
-                               const cx_train_results *r) CALX_MUST_USE;
-// The epoch's values: that of logged[i] is values[i * stride].
-calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
-                                const double *values,
-                                size_t stride) CALX_MUST_USE;
-// Writes the rows whose values are there; waits: all.
-calx_status *cx_train_write_rows(calx_trainer *t, bool waits) CALX_MUST_USE;
-void cx_train_drop_rows(calx_trainer *t);
-calx_status *cx_train_finish_loggers(calx_trainer *t,
-                                     bool succeeded) CALX_MUST_USE;
-// Takes the tensor's reference; NULL: the value.
-calx_status *cx_train_set_metric(calx_trainer *t, const char *name,
-                                 calx_tensor *tensor,
-                                 double value) CALX_MUST_USE;
+#include "train/config.h"
+#include "train/hooks.h"
+#include "train/results.h"
 
 // ---- the trainer ------------------------------------------------------------
 
@@ -171,7 +22,8 @@ typedef enum cx_train_stage {
   CX_TRAIN_NONE,
   CX_TRAIN_FITTING,
   CX_TRAIN_VALIDATING,
-  CX_TRAIN_TESTING
+  CX_TRAIN_TESTING,
+  CX_TRAIN_PREDICTING
 } cx_train_stage;
 
 typedef enum cx_train_interval {
@@ -185,6 +37,7 @@ typedef struct cx_train_optimizer {
   cx_train_interval interval;
   int64_t frequency;
   char *monitor;
+  bool not_strict;
 } cx_train_optimizer;
 
 // A loader of a rank.
@@ -192,15 +45,31 @@ typedef struct cx_train_loader {
   calx_loader *loader;
   calx_sampler *sampler;  // the trainer's own; NULL: the loader's
   int64_t batches;        // to take; -1: to the end
+  int64_t samples;        // of the dataset; -1: not known
+  bool is_shared_out;     // this rank reads a share of it
 } cx_train_loader;
+
+// How far training is. What a checkpoint keeps of it.
+typedef struct cx_train_position {
+  int64_t epoch;            // epochs that are over
+  int64_t global_step;      // of the optimisers
+  int64_t batch;            // batches of the running epoch that are over
+  int64_t batches_seen;     // in all epochs
+  int64_t batches_stepped;  // those after which the optimiser stepped
+  int64_t samples;          // of the running epoch, of this rank
+} cx_train_position;
 
 struct calx_trainer {
   calx_status *error;
   cx_train_config config;
-  calx_callback **callbacks;
+  char *default_root_dir;
+  calx_callback **callbacks;  // in the order of their running
   size_t n_callbacks;
   calx_logger **loggers;
   size_t n_loggers;
+  calx_callback *own_callbacks[4];  // those of `callbacks` that it made itself
+  size_t n_own_callbacks;
+  calx_logger *own_logger;  // the same of `loggers`; NULL: none
 
   // Of a run.
   const calx_lightning_module *module;
@@ -208,29 +77,40 @@ struct calx_trainer {
   cx_train_stage asked;  // which function runs
   cx_train_stage stage;  // what it does at the moment
   void *self;
+  void *data_self;
   void **callback_selves;
   calx_module *model;
   cx_train_optimizer *optimizers;
   size_t n_optimizers, optimizers_capacity;
+  const calx_module *const *frozen;
   cx_train_loader train;
   cx_train_loader *evaluated;
   size_t n_evaluated;
   int dataloader_idx;
   bool sanity_checking, should_stop, skip_epoch, reported_minimum;
+  bool resumes_epoch;  // the first epoch of the run is one that was begun
   const cx_train_hook *hook;  // that runs
   int64_t batch_size;         // of the batch that is under way; 0: none
+  int64_t accumulate;         // of the running epoch
+  calx_tensor *output;        // of the step that is under way; NULL: none
+  double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
-  calx_progress *progress;
-  cx_train_row *rows, *rows_end;  // that loggers have not got yet
+  cx_train_bar_value *bar;  // what the progress bar shows
+  size_t n_bar, bar_capacity;
+  cx_train_row *rows, *rows_end;     // that loggers have not got yet
+  struct cx_train_profile *profile;  // NULL: none is made
+  struct cx_train_predictions *predictions;
+  struct cx_train_signals *signals;
 
   // What a run leaves.
-  int64_t epoch, global_step;
-  int64_t batches_seen;     // of training, in all epochs
-  int64_t batches_stepped;  // those after which the optimiser stepped
+  cx_train_position position;
   cx_train_metric *metrics;
   size_t n_metrics, metrics_capacity;
-  calx_value *weights;
+  calx_value *checkpoint;  // of the host; NULL: nothing ran yet
+  int exit_code;
 };
+
+// ---- data -------------------------------------------------------------------
 
 // Of one loop over a loader, with one loader's name for messages.
 calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,
@@ -238,25 +118,90 @@ calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,
                                   const char *name,
                                   cx_train_loader *out) CALX_MUST_USE;
 void cx_train_close_loader(cx_train_loader *l);
-// The batch with its floating tensors in the precision of the model.
-void cx_train_convert(const calx_trainer *t, const calx_batch *from,
-                      calx_batch *out);
-
-// The loops of a rank.
-calx_status *cx_train_fit(calx_trainer *t) CALX_MUST_USE;
-calx_status *cx_train_evaluate(calx_trainer *t) CALX_MUST_USE;  // one pass
+// The loaders of the run: the data module's, or those that were given.
+calx_status *cx_train_open_training(calx_trainer *t) CALX_MUST_USE;
 calx_status *cx_train_open_evaluation(calx_trainer *t) CALX_MUST_USE;
 void cx_train_close_evaluation(calx_trainer *t);
 bool cx_train_has_evaluation(const calx_trainer *t);  // any batch of it
+// The batch with its floating tensors in the precision of the model, and as
+// on_after_batch_transfer leaves it.
+void cx_train_receive(calx_trainer *t, const calx_batch *from, calx_batch *out);
+
+// ---- a run of a rank --------------------------------------------------------
+
+// What a run is, for each of its ranks.
+typedef struct cx_train_job {
+  const calx_trainer *trainer;  // the program's
+  const calx_lightning_module *module;
+  const calx_trainer_data *data;
+  cx_train_stage stage;
+  calx_trainer left;  // by the first rank of this process
+  bool has_left;
+  calx_value *predictions;  // of the first rank of this process
+  struct cx_train_signals *signals;
+} cx_train_job;
+
+calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
+// The rank's place in its process.
+int cx_train_device_index(void);
+// What the next run begins with moves from one trainer to another.
+void cx_train_move_state(calx_trainer *from, calx_trainer *to);
+
+// The loops.
+calx_status *cx_train_fit(calx_trainer *t) CALX_MUST_USE;
+calx_status *cx_train_evaluate(calx_trainer *t) CALX_MUST_USE;  // one pass
 void cx_train_print_results(calx_trainer *t);
-// Records a batch of training. True: the optimiser steps with it, which happens
-// after each `accumulate` batches and after the last one of an epoch.
+
+// Records a batch of training. True: an optimiser steps with it: with automatic
+// optimisation after each `accumulate` batches and after the last one of an
+// epoch.
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
+// The step of one optimiser, with the sums over the ranks and the hooks.
+void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
 // Steps the schedules of an interval: those with a monitor, or all others.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors) CALX_MUST_USE;
+
+// ---- predictions ------------------------------------------------------------
+
+// Keeps what predict_step returned for a batch.
+calx_status *cx_train_keep_prediction(calx_trainer *t, const calx_batch *batch,
+                                      calx_tensor *rows) CALX_MUST_USE;
+// All ranks' predictions in the order of the samples; NULL on other ranks than
+// the first of a process.
+calx_status *cx_train_join_predictions(calx_trainer *t,
+                                       calx_value **out) CALX_MUST_USE;
+void cx_train_free_predictions(calx_trainer *t);
+
+// ---- checkpoints ------------------------------------------------------------
+
+// All that a fit needs to go on, as a dict of tensors on the host. A
+// collective.
+calx_status *cx_train_dump(calx_trainer *t, bool weights_only,
+                           calx_value **out) CALX_MUST_USE;
+// Before the optimisers are made: hooks, callbacks' states, weights.
+calx_status *cx_train_restore_model(calx_trainer *t,
+                                    calx_value *checkpoint) CALX_MUST_USE;
+// After that: optimisers, schedules, position, random numbers.
+calx_status *cx_train_restore_training(
+    calx_trainer *t, const calx_value *checkpoint) CALX_MUST_USE;
+// The checkpoint that the run is to begin with; NULL: none. `*out_is_full`:
+// what only fit needs is wanted too.
+calx_status *cx_train_find_checkpoint(const calx_trainer *t,
+                                      calx_value **out) CALX_MUST_USE;
+// Whether all ranks are to end training since a signal came to one of them.
+calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
+
+// ---- defaults and profiles --------------------------------------------------
+
+// The logger and the callbacks that a program need not give.
+calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
+// Measures an action, by name, where a profile is made. The name lives as long
+// as the process.
+void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);
+void cx_train_profile_end(calx_trainer *t);
 #endif
