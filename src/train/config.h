@@ -53,6 +53,9 @@ calx_status *cx_train_configure(const calx_trainer_options *options,
 // Devices, accelerator, strategy and precision, which depend on each other.
 calx_status *cx_train_configure_devices(const calx_trainer_options *options,
                                         cx_train_config *out) CALX_MUST_USE;
+// Whether a TPU of n devices can be shared out like that.
+calx_status *cx_train_check_tpu_devices(const cx_train_config *config,
+                                        int n) CALX_MUST_USE;
 // "DD:HH:MM:SS" in seconds; NULL: 0. `name` is the option's, for messages.
 calx_status *cx_train_parse_time(const char *name, const char *text,
                                  double *out) CALX_MUST_USE;

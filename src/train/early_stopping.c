@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
-#include "base/text.h"
 #include "calx/callbacks.h"
 #include "lazy/lazy.h"
 #include "train/internal.h"
@@ -87,11 +86,7 @@ static bool judge(early_stopping *s, double value, char *why, size_t size)
 
 static calx_status *missing(const calx_trainer *t, const char *monitor)
 {
-  cx_text known = { 0 };
-  for (size_t i = 0; i < t->n_metrics; i++) {
-    cx_text_format(&known, "%s`%s`", i == 0 ? "" : ", ", t->metrics[i].name);
-  }
-  char *names = cx_text_take(&known);
+  char *names = cx_train_metric_names(t, '`');
   calx_status *status = cx_error(
       CALX_NOT_FOUND,
       "Early stopping conditioned on metric `%s` which is not available. Pass in "
@@ -133,7 +128,7 @@ static calx_status *check(calx_trainer *t, early_stopping *s)
     cx_log("%s", why);
   }
   if (!stops) return NULL;
-  s->stopped_epoch = t->epoch;
+  s->stopped_epoch = t->position.epoch;
   calx_trainer_stop(t);
   return NULL;
 }
@@ -188,7 +183,8 @@ calx_callback *calx_early_stopping_with(
                         .begin = begin,
                         .hooks = { .on_validation_end = on_validation_end,
                                    .on_train_epoch_end = on_train_epoch_end });
-  return cx_train_callback_finish(c, status, o);
+  return cx_train_callback_finish(c, "EarlyStopping", CX_TRAIN_CALLBACK_MONITOR,
+                                  status, o, cx_free);
 }
 
 int64_t calx_early_stopping_stopped_epoch(const calx_callback *cb)

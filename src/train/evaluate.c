@@ -1,9 +1,5 @@
-// train/evaluate: a pass over the validation or test data: without gradients,
-// the model in evaluation mode, no sample twice.
-#include <stdio.h>
-#include <string.h>
-
-#include "base/alloc.h"
+// train/evaluate: a pass over the data of validation, test or prediction:
+// without gradients, the model in evaluation mode, no sample twice.
 #include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "lazy/lazy.h"
@@ -15,89 +11,82 @@ typedef struct evaluation {
   const cx_train_hook *batch_end, *epoch_end, *end, *model_train, *step;
 } evaluation;
 
-#define PASS(name)                                                        \
-  {                                                                       \
-    CX_TRAIN_HOOK(on_##name##_model_eval, NOT),                           \
-        CX_TRAIN_HOOK(on_##name##_start, EPOCH),                          \
-        CX_TRAIN_HOOK(on_##name##_epoch_start, EPOCH),                    \
-        CX_TRAIN_HOOK(on_##name##_batch_start, EVALUATION),               \
-        CX_TRAIN_HOOK(on_##name##_batch_end, EVALUATION),                 \
-        CX_TRAIN_HOOK(on_##name##_epoch_end, EPOCH),                      \
-        CX_TRAIN_HOOK(on_##name##_end, NOT),                              \
-        CX_TRAIN_HOOK(on_##name##_model_train, NOT),                      \
-        (&(const cx_train_hook){ #name "_step", 0, CX_TRAIN_EVALUATION }) \
+#define PASS(name, outer, inner, train)                                \
+  {                                                                    \
+    CX_TRAIN_HOOK(on_##name##_model_eval, NOT),                        \
+        CX_TRAIN_HOOK(on_##name##_start, outer),                       \
+        CX_TRAIN_HOOK(on_##name##_epoch_start, outer),                 \
+        CX_TRAIN_HOOK(on_##name##_batch_start, inner),                 \
+        CX_TRAIN_HOOK(on_##name##_batch_end, inner),                   \
+        CX_TRAIN_HOOK(on_##name##_epoch_end, outer),                   \
+        CX_TRAIN_HOOK(on_##name##_end, NOT), train,                    \
+        (&(const cx_train_hook){ #name "_step", 0, CX_TRAIN_##inner }) \
   }
-static const evaluation validation = PASS(validation), test = PASS(test);
+static const evaluation validation =
+                            PASS(validation, EPOCH, EVALUATION,
+                                 CX_TRAIN_HOOK(on_validation_model_train, NOT)),
+                        test = PASS(test, EPOCH, EVALUATION,
+                                    CX_TRAIN_HOOK(on_test_model_train, NOT)),
+                        predict = PASS(predict, NOT, NOT, NULL);
 
-static bool is_test(const calx_trainer *t)
+static const evaluation *kind_of(const calx_trainer *t)
 {
-  return t->asked == CX_TRAIN_TESTING;
+  return t->asked == CX_TRAIN_PREDICTING ? &predict
+         : t->asked == CX_TRAIN_TESTING  ? &test
+                                         : &validation;
 }
 
-// ---- loaders ----------------------------------------------------------------
-
-calx_status *cx_train_open_evaluation(calx_trainer *t)
+static cx_train_stage stage_of(const calx_trainer *t)
 {
-  const calx_trainer_data *d = t->data;
-  const calx_loader *one = is_test(t) ? d->test_dataloader : d->val_dataloader;
-  const calx_loader *const *all = one != NULL ? &one : d->dataloaders;
-  const size_t n = one != NULL ? 1 : d->n_dataloaders;
-  const cx_train_limit *limit = is_test(t) ? &t->config.test : &t->config.val;
-  t->evaluated = cx_calloc(n + 1, sizeof *t->evaluated);
-  if (t->evaluated == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
-    CALX_TRY(
-        cx_train_open_loader(t, all[i], false, limit,
-                             is_test(t) ? "test_dataloader" : "val_dataloader",
-                             &t->evaluated[t->n_evaluated++]));
-  }
-  return NULL;
-}
-
-void cx_train_close_evaluation(calx_trainer *t)
-{
-  for (size_t i = 0; i < t->n_evaluated; i++) {
-    cx_train_close_loader(&t->evaluated[i]);
-  }
-  cx_free(t->evaluated);
-  t->evaluated = NULL;
-  t->n_evaluated = 0;
-}
-
-bool cx_train_has_evaluation(const calx_trainer *t)
-{
-  for (size_t i = 0; i < t->n_evaluated; i++) {
-    if (t->evaluated[i].batches != 0) return true;
-  }
-  return false;
+  return t->asked == CX_TRAIN_FITTING ? CX_TRAIN_VALIDATING : t->asked;
 }
 
 // ---- batches ----------------------------------------------------------------
 
+// Predictions are the model's forward where the module says nothing else.
+static calx_tensor *call_step(calx_trainer *t, const calx_batch *batch,
+                              int64_t i)
+{
+  const calx_lightning_module *m = t->module;
+  calx_trainer_step_fn *step = t->asked == CX_TRAIN_PREDICTING ? m->predict_step
+                               : t->asked == CX_TRAIN_TESTING
+                                   ? m->test_step
+                                   : m->validation_step;
+  if (step != NULL) return step(t, t->self, batch, i);
+  return calx_forward(t->model, batch->data);
+}
+
+static void run_step(calx_trainer *t, const evaluation *p,
+                     const calx_batch *batch, int64_t i)
+{
+  const bool autocasts = t->config.autocast != CALX_DTYPE_DEFAULT;
+  if (autocasts) calx_autocast_begin(t->config.autocast);
+  t->hook = p->step;
+  cx_train_profile_begin(t, NULL, p->step->name);
+  t->output = call_step(t, batch, i);
+  cx_train_profile_end(t);
+  t->hook = NULL;
+  if (autocasts) calx_autocast_end();
+  if (t->asked == CX_TRAIN_PREDICTING) {
+    cx_lazy_scope_pin(cx_train_keep_prediction(t, batch, t->output));
+  }
+}
+
 static calx_status *run_batch(calx_trainer *t, const evaluation *p,
-                              const calx_batch *batch, int64_t i)
+                              const calx_batch *given, int64_t i)
 {
   calx_scope *scope = calx_scope_begin();
-  calx_batch converted;
-  cx_train_convert(t, batch, &converted);
-  batch = &converted;
-  t->batch_size = batch->size;
-  cx_train_call_batch(t, p->batch_start, batch, i);
-  if (t->config.autocast != CALX_DTYPE_DEFAULT) {
-    calx_autocast_begin(t->config.autocast);
-  }
-  t->hook = p->step;
-  calx_trainer_step_fn *step =
-      is_test(t) ? t->module->test_step : t->module->validation_step;
-  step(t, t->self, batch, i);
-  t->hook = NULL;
-  if (t->config.autocast != CALX_DTYPE_DEFAULT) calx_autocast_end();
-  cx_train_call_batch(t, p->batch_end, batch, i);
+  calx_batch batch;
+  cx_train_receive(t, given, &batch);
+  t->batch_size = batch.size;
+  cx_train_call_batch(t, p->batch_start, &batch, i);
+  run_step(t, p, &batch, i);
   calx_sync(NULL);
   if (!t->sanity_checking) {
     cx_lazy_scope_pin(cx_train_results_step(t, &t->evaluation_results));
   }
-  if (t->progress != NULL) calx_progress_step(t->progress, batch->size);
+  cx_train_call_batch(t, p->batch_end, &batch, i);
+  t->output = NULL;
   return calx_scope_end(scope);
 }
 
@@ -105,31 +94,15 @@ static calx_status *run_loader(calx_trainer *t, const evaluation *p, int index)
 {
   cx_train_loader *l = &t->evaluated[index];
   t->dataloader_idx = index;
-  const int64_t sanity = t->config.sanity_steps;
-  int64_t most = l->batches;
-  if (t->sanity_checking && sanity >= 0 && (most < 0 || sanity < most)) {
-    most = sanity;
-  }
-  char label[64];
-  snprintf(label, sizeof label, "%s DataLoader %d",
-           t->sanity_checking ? "Sanity Checking"
-           : is_test(t)       ? "Testing"
-                              : "Validation",
-           index);
-  calx_progress *outer = t->progress;
-  t->progress = t->config.no_progress_bar || outer != NULL
-                    ? NULL
-                    : calx_progress_new(label, most, .unit = "samples");
+  const int64_t most = calx_trainer_num_eval_batches(t, (size_t)index);
   calx_status *status = NULL;
   calx_batch batch;
-  calx_loader_set_epoch(l->loader, t->epoch);
+  calx_loader_set_epoch(l->loader, t->position.epoch);
   for (int64_t i = 0; status == NULL && i != most; i++) {
     if (!calx_loader_next(l->loader, &batch)) break;
     status = run_batch(t, p, &batch, i);
   }
   calx_loader_end_epoch(l->loader);
-  calx_progress_end(t->progress);
-  t->progress = outer;
   return status != NULL ? status : calx_scope_take_error();
 }
 
@@ -139,7 +112,7 @@ static calx_status *end_results(calx_trainer *t)
   if (!t->sanity_checking) {
     return cx_train_results_end(t, &t->evaluation_results);
   }
-  cx_train_results_begin(&t->evaluation_results);
+  cx_train_results_drop(&t->evaluation_results);
   return NULL;
 }
 
@@ -160,9 +133,9 @@ static calx_status *run_loaders(calx_trainer *t, const evaluation *p)
 
 calx_status *cx_train_evaluate(calx_trainer *t)
 {
-  const evaluation *p = is_test(t) ? &test : &validation;
+  const evaluation *p = kind_of(t);
   const cx_train_stage outer = t->stage;
-  t->stage = is_test(t) ? CX_TRAIN_TESTING : CX_TRAIN_VALIDATING;
+  t->stage = stage_of(t);
   const bool trains = calx_module_is_training(t->model);
   calx_module_train(t->model, false);
   cx_train_call(t, p->model_eval);
@@ -172,7 +145,7 @@ calx_status *cx_train_evaluate(calx_trainer *t)
   calx_status *status = run_loaders(t, p);
   status = cx_status_first(status, calx_scope_end(scope));
   calx_module_train(t->model, trains);
-  cx_train_call(t, p->model_train);
+  if (p->model_train != NULL) cx_train_call(t, p->model_train);
   t->stage = outer;
   return status;
 }

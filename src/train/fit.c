@@ -1,6 +1,7 @@
 // train/fit: the epochs of a training and their batches.
-#include <stdio.h>
-
+#include "base/dtype.h"
+#include "base/thread.h"
+#include "calx/pointwise.h"
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
@@ -8,13 +9,14 @@
 
 static bool may_stop(const calx_trainer *t)
 {
-  return t->should_stop && t->epoch >= t->config.min_epochs &&
-         t->global_step >= t->config.min_steps;
+  return t->should_stop && t->position.epoch >= t->config.min_epochs &&
+         t->position.global_step >= t->config.min_steps;
 }
 
 static bool has_all_steps(const calx_trainer *t)
 {
-  return t->config.max_steps != -1 && t->global_step >= t->config.max_steps;
+  return t->config.max_steps != -1 &&
+         t->position.global_step >= t->config.max_steps;
 }
 
 static void report_minimum(calx_trainer *t)
@@ -43,7 +45,7 @@ static bool is_over(calx_trainer *t)
     }
     return true;
   }
-  if (c->max_epochs != -1 && t->epoch >= c->max_epochs) {
+  if (c->max_epochs != -1 && t->position.epoch >= c->max_epochs) {
     if (reports) {
       cx_log("`Trainer.fit` stopped: `max_epochs=%lld` reached.",
              (long long)c->max_epochs);
@@ -88,45 +90,129 @@ static calx_status *check_interval(const calx_trainer *t, int64_t *out)
       (long long)*out, (long long)batches);
 }
 
-static bool is_validation_due(const calx_trainer *t, int64_t batch_idx,
-                              bool is_last, int64_t interval)
+static double seconds(void)
 {
-  const int64_t every = t->config.check_val_every_n_epoch;
-  if (every > 0 && (t->epoch + 1) % every != 0) return false;
-  if (may_stop(t)) return true;
-  if (interval < 0) return is_last;
-  return (every < 0 ? t->batches_seen : batch_idx + 1) % interval == 0;
+  return (double)cx_now_ns() * 1e-9;
 }
 
+static void take_first(const double *const *values, size_t ranks, size_t count,
+                       double *out)
+{
+  (void)ranks, (void)count;
+  *out = values[0][0];
+}
+
+// By time all ranks take the first one's clock.
+static calx_status *is_time_over(calx_trainer *t, bool *out)
+{
+  double over = seconds() - t->last_validation >= t->config.val_check_seconds;
+  if (calx_world_size() > 1) {
+    CALX_TRY(calx_mesh_reduce("trainer: val_check_time", &over, 1, take_first,
+                              &over));
+  }
+  *out = over != 0;
+  return NULL;
+}
+
+static calx_status *is_validation_due(calx_trainer *t, int64_t batch_idx,
+                                      bool is_last, int64_t interval, bool *out)
+{
+  const int64_t every = t->config.check_val_every_n_epoch;
+  *out = false;
+  if (!validates(t)) return NULL;
+  if (every > 0 && (t->position.epoch + 1) % every != 0) return NULL;
+  if (t->config.val_check_seconds > 0) return is_time_over(t, out);
+  if (may_stop(t)) {
+    *out = true;
+  } else if (interval < 0) {
+    *out = is_last;
+  } else {
+    *out =
+        (every < 0 ? t->position.batches_seen : batch_idx + 1) % interval == 0;
+  }
+  return NULL;
+}
+
+// Gradients of a begun accumulation stay.
+static calx_status *validate(calx_trainer *t, bool pending)
+{
+  if (!pending) {
+    cx_train_call(t, CX_TRAIN_HOOK(on_validation_model_zero_grad, NOT));
+  }
+  CALX_TRY(cx_train_evaluate(t));
+  t->last_validation = seconds();
+  return NULL;
+}
+
+// What it draws does not change what training draws.
 static calx_status *check_sanity(calx_trainer *t)
 {
-  if (t->config.sanity_steps == 0 || t->epoch > 0 || t->global_step > 0) {
+  if (t->config.sanity_steps == 0 || t->position.epoch > 0 ||
+      t->position.global_step > 0 || !validates(t)) {
     return NULL;
   }
+  uint64_t seed, draws;
+  calx_device *device = calx_device_current();
+  cx_lazy_random_state(device, &seed, &draws);
   t->sanity_checking = true;
   cx_train_call(t, CX_TRAIN_HOOK(on_sanity_check_start, NOT));
   calx_status *status = cx_train_evaluate(t);
   cx_train_call(t, CX_TRAIN_HOOK(on_sanity_check_end, NOT));
   t->sanity_checking = false;
+  cx_lazy_random_restore(device, seed, draws);
   return status;
+}
+
+// ---- what must be finite ----------------------------------------------------
+
+// 0, or NaN where an element is not finite.
+static calx_tensor *zero_of(calx_tensor *x)
+{
+  return calx_sum_with(calx_mul(x, calx_scalar(0)), NULL);
+}
+
+static void add_parameter(void *user, const char *path, calx_entry_kind kind,
+                          calx_tensor *parameter)
+{
+  (void)path, (void)kind;
+  calx_tensor **sum = user;
+  if (!cx_dtype_is_float(calx_tensor_dtype(parameter))) return;
+  *sum = calx_add_with(*sum, zero_of(parameter), NULL);
+}
+
+static void name_parameter(void *user, const char *path, calx_entry_kind kind,
+                           calx_tensor *parameter)
+{
+  (void)kind;
+  if (!cx_dtype_is_float(calx_tensor_dtype(parameter))) return;
+  if (calx_item(zero_of(parameter)) == 0) return;
+  cx_lazy_scope_pin(cx_invalid(
+      "Detected nan and/or inf values in `%s`. Check your forward pass for "
+      "numerically unstable operations.",
+      path));
+  (void)user;
+}
+
+static void check_finite(calx_trainer *t)
+{
+  if (!t->config.terminate_on_nan) return;
+  if (t->output != NULL && !isfinite(calx_item(t->output))) {
+    cx_lazy_scope_pin(cx_invalid(
+        "The loss returned in `training_step` is nan. It is %g, at step %lld",
+        calx_item(t->output), (long long)t->position.global_step));
+    return;
+  }
+  calx_tensor *sum = calx_scalar(0);
+  calx_module_parameters(t->model, add_parameter, &sum);
+  if (calx_item(sum) == 0) return;
+  calx_module_parameters(t->model, name_parameter, NULL);
 }
 
 // ---- batches ----------------------------------------------------------------
 
-static calx_status *run_batch(calx_trainer *t, const calx_batch *batch,
-                              int64_t i, bool is_last, bool *out_pending)
+// Schedules, logged values and what else follows the steps of a batch.
+static void finish_batch(calx_trainer *t, bool stepped, bool is_last)
 {
-  calx_scope *scope = calx_scope_begin();
-  calx_batch converted;
-  cx_train_convert(t, batch, &converted);
-  batch = &converted;
-  t->batch_size = batch->size;
-  cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_start, STEP), batch, i);
-  if (t->skip_epoch) return calx_scope_end(scope);
-  const bool stepped = cx_train_step(t, batch, i, is_last);
-  *out_pending = !stepped;
-  t->batches_seen++;
-  calx_sync(NULL);
   if (stepped) {
     cx_lazy_scope_pin(cx_train_schedule(t, CX_TRAIN_EACH_STEP, false));
   }
@@ -134,12 +220,29 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *batch,
     cx_lazy_scope_pin(cx_train_schedule(t, CX_TRAIN_EACH_EPOCH, false));
   }
   if (stepped) cx_lazy_scope_pin(cx_train_log_step(t, &t->train_results));
-  t->batches_stepped += stepped;
+  t->position.batches_stepped += stepped;
   cx_lazy_scope_pin(cx_train_results_step(t, &t->train_results));
-  cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), batch, i);
-  if (t->progress != NULL) {
-    calx_progress_step(t->progress, batch->size * calx_world_size());
-  }
+}
+
+static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
+                              int64_t i, bool is_last, bool *out_pending)
+{
+  calx_scope *scope = calx_scope_begin();
+  calx_batch batch;
+  cx_train_receive(t, given, &batch);
+  t->batch_size = batch.size;
+  cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_start, STEP), &batch, i);
+  if (t->skip_epoch) return calx_scope_end(scope);
+  const bool stepped = cx_train_step(t, &batch, i, is_last);
+  *out_pending = !stepped;
+  t->position.batches_seen++;
+  t->position.batch = i + 1;
+  t->position.samples = calx_loader_state(t->train.loader).samples;
+  if (is_last || (i + 1) % t->config.steps_per_execution == 0) calx_sync(NULL);
+  check_finite(t);
+  finish_batch(t, stepped, is_last);
+  cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
+  t->output = NULL;
   return calx_scope_end(scope);
 }
 
@@ -152,56 +255,74 @@ static calx_status *finish_accumulation(calx_trainer *t)
   return calx_scope_end(scope);
 }
 
+static bool next_batch(calx_trainer *t, calx_batch *out)
+{
+  cx_train_profile_begin(t, "[_TrainingEpochLoop]", "train_dataloader_next");
+  const bool is_there = calx_loader_next(t->train.loader, out);
+  cx_train_profile_end(t);
+  return is_there;
+}
+
 static calx_status *run_batches(calx_trainer *t)
 {
   calx_batch batch;
   int64_t interval;
-  bool pending = false;
+  bool pending = false, due;
   CALX_TRY(check_interval(t, &interval));
   const int64_t most = t->train.batches;
-  for (int64_t i = 0; i != most && !has_all_steps(t) && !may_stop(t); i++) {
-    if (!calx_loader_next(t->train.loader, &batch)) break;
+  int64_t i = t->position.batch;
+  for (; i != most && !has_all_steps(t) && !may_stop(t); i++) {
+    if (!next_batch(t, &batch)) break;
     const bool is_last = i + 1 == most;
+    cx_train_profile_begin(t, NULL, "run_training_batch");
     CALX_TRY(run_batch(t, &batch, i, is_last, &pending));
+    cx_train_profile_end(t);
     if (t->skip_epoch) break;
-    if (validates(t) && is_validation_due(t, i, is_last, interval)) {
-      CALX_TRY(cx_train_evaluate(t));
-    }
+    CALX_TRY(is_validation_due(t, i, is_last, interval, &due));
+    if (due) CALX_TRY(validate(t, pending));
     CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_STEP, true));
+    CALX_TRY(cx_train_check_signals(t));
   }
   CALX_TRY(calx_scope_take_error());
   if (most >= 0) return NULL;
   if (pending) CALX_TRY(finish_accumulation(t));
   CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_EPOCH, false));
-  const bool due = is_validation_due(t, 0, true, interval) && interval < 0;
-  return validates(t) && due ? cx_train_evaluate(t) : NULL;
+  if (interval >= 0) return NULL;
+  CALX_TRY(is_validation_due(t, i, true, interval, &due));
+  return due ? validate(t, false) : NULL;
 }
 
 // ---- epochs -----------------------------------------------------------------
 
+// One that a checkpoint was taken in goes on after its last batch.
+static void begin_epoch(calx_trainer *t)
+{
+  t->skip_epoch = false;
+  cx_train_results_begin(&t->train_results);
+  if (t->resumes_epoch) {
+    t->resumes_epoch = false;
+    return;
+  }
+  t->position.batch = t->position.samples = 0;
+  calx_loader_set_epoch(t->train.loader, t->position.epoch);
+  cx_train_call(t, CX_TRAIN_HOOK(on_train_epoch_start, EPOCH));
+}
+
 static calx_status *epoch(calx_trainer *t)
 {
-  char label[32];
-  snprintf(label, sizeof label, "Epoch %lld", (long long)t->epoch);
-  calx_loader_set_epoch(t->train.loader, t->epoch);
-  cx_train_results_begin(&t->train_results);
-  t->skip_epoch = false;
-  cx_train_call(t, CX_TRAIN_HOOK(on_train_epoch_start, EPOCH));
-  t->progress =
-      t->config.no_progress_bar
-          ? NULL
-          : calx_progress_new(label, t->train.batches, .unit = "samples");
+  begin_epoch(t);
   calx_status *status = run_batches(t);
   calx_loader_end_epoch(t->train.loader);
-  calx_progress_end(t->progress);
-  t->progress = NULL;
   t->batch_size = 0;
   if (status != NULL) return status;
+  t->position.is_epoch_end = true;
   CALX_TRY(cx_train_results_end(t, &t->train_results));
   cx_train_call(t, CX_TRAIN_HOOK(on_train_epoch_end, EPOCH));
   CALX_TRY(cx_train_results_end(t, &t->train_results));
   CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_EPOCH, true));
-  t->epoch++;
+  t->position.epoch++;
+  t->position.batch = t->position.samples = 0;
+  t->position.is_epoch_end = false;
   return NULL;
 }
 
@@ -209,14 +330,17 @@ static calx_status *epoch(calx_trainer *t)
 static calx_status *run_epoch(calx_trainer *t)
 {
   calx_scope *scope = calx_scope_begin();
+  cx_train_profile_begin(t, NULL, "run_training_epoch");
   calx_status *status = epoch(t);
+  cx_train_profile_end(t);
   return cx_status_first(status, calx_scope_end(scope));
 }
 
 calx_status *cx_train_fit(calx_trainer *t)
 {
   cx_train_call(t, CX_TRAIN_HOOK(on_fit_start, NOT));
-  if (validates(t)) CALX_TRY(check_sanity(t));
+  CALX_TRY(check_sanity(t));
+  t->last_validation = seconds();
   cx_train_call(t, CX_TRAIN_HOOK(on_train_start, EPOCH));
   while (!is_over(t)) CALX_TRY(run_epoch(t));
   cx_train_call(t, CX_TRAIN_HOOK(on_train_end, NOT));

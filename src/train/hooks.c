@@ -6,79 +6,136 @@
 #include "base/options.h"
 #include "train/internal.h"
 
-static void call(calx_trainer *t, const cx_train_hook *hook,
-                 const calx_trainer_hooks *hooks, void *self,
-                 const calx_batch *batch, int64_t batch_idx)
+// What a hook gets beside the trainer and its self; of each call one is set, or
+// none.
+typedef struct hook_call {
+  const cx_train_hook *hook;
+  const calx_batch *batch;
+  int64_t batch_idx;
+  calx_batch *received;
+  calx_value *checkpoint;
+} hook_call;
+
+static void call(calx_trainer *t, const hook_call *c,
+                 const calx_trainer_hooks *hooks, void *self)
 {
-  const char *field = (const char *)hooks + hook->offset;
-  if (batch == NULL) {
-    calx_trainer_hook_fn *fn;
-    memcpy(&fn, field, sizeof fn);
-    if (fn != NULL) fn(t, self);
+  // All functions of C have one size, and the call's kind is its field's type.
+  union {
+    calx_trainer_hook_fn *plain;
+    calx_trainer_batch_hook_fn *batch;
+    calx_trainer_transfer_hook_fn *transfer;
+    calx_trainer_checkpoint_hook_fn *checkpoint;
+  } fn;
+  memcpy(&fn, (const char *)hooks + c->hook->offset, sizeof fn);
+  if (fn.plain == NULL) return;
+  if (c->batch != NULL) {
+    fn.batch(t, self, c->batch, c->batch_idx);
+  } else if (c->received != NULL) {
+    fn.transfer(t, self, c->received);
+  } else if (c->checkpoint != NULL) {
+    fn.checkpoint(t, self, c->checkpoint);
   } else {
-    calx_trainer_batch_hook_fn *fn;
-    memcpy(&fn, field, sizeof fn);
-    if (fn != NULL) fn(t, self, batch, batch_idx);
+    fn.plain(t, self);
   }
 }
 
 // Early stopping and checkpoints see what the module logs at an epoch's end.
 static bool runs_late(const calx_callback *callback, const cx_train_hook *hook)
 {
-  return callback->monitors &&
+  return (callback->kind == CX_TRAIN_CALLBACK_MONITOR ||
+          callback->kind == CX_TRAIN_CALLBACK_CHECKPOINT) &&
          hook->offset == offsetof(calx_trainer_hooks, on_train_epoch_end);
 }
 
-static void call_callbacks(calx_trainer *t, const cx_train_hook *hook,
-                           bool late, const calx_batch *batch,
-                           int64_t batch_idx)
+static void call_callbacks(calx_trainer *t, const hook_call *c, bool late)
 {
   for (size_t i = 0; i < t->n_callbacks; i++) {
-    const calx_callback *c = t->callbacks[i];
-    if (runs_late(c, hook) != late) continue;
-    call(t, hook, &c->options.hooks, t->callback_selves[i], batch, batch_idx);
+    const calx_callback *callback = t->callbacks[i];
+    if (runs_late(callback, c->hook) != late) continue;
+    cx_train_profile_begin(t, callback->name, c->hook->name);
+    call(t, c, &callback->options.hooks, t->callback_selves[i]);
+    cx_train_profile_end(t);
   }
 }
 
-void cx_train_call_batch(calx_trainer *t, const cx_train_hook *hook,
-                         const calx_batch *batch, int64_t batch_idx)
+static void call_all(calx_trainer *t, const hook_call *c)
 {
   const cx_train_hook *outer = t->hook;
-  t->hook = hook;
-  call_callbacks(t, hook, false, batch, batch_idx);
-  call(t, hook, &t->module->hooks, t->self, batch, batch_idx);
-  call_callbacks(t, hook, true, batch, batch_idx);
+  t->hook = c->hook;
+  call_callbacks(t, c, false);
+  cx_train_profile_begin(t, NULL, c->hook->name);
+  call(t, c, &t->module->hooks, t->self);
+  cx_train_profile_end(t);
+  call_callbacks(t, c, true);
   t->hook = outer;
 }
 
 void cx_train_call(calx_trainer *t, const cx_train_hook *hook)
 {
-  cx_train_call_batch(t, hook, NULL, 0);
+  call_all(t, &(hook_call){ .hook = hook });
+}
+
+void cx_train_call_batch(calx_trainer *t, const cx_train_hook *hook,
+                         const calx_batch *batch, int64_t batch_idx)
+{
+  call_all(
+      t, &(hook_call){ .hook = hook, .batch = batch, .batch_idx = batch_idx });
+}
+
+void cx_train_call_transfer(calx_trainer *t, calx_batch *batch)
+{
+  call_all(t, &(hook_call){ .hook = CX_TRAIN_HOOK(on_after_batch_transfer, NOT),
+                            .received = batch });
+}
+
+void cx_train_call_checkpoint(calx_trainer *t, const cx_train_hook *hook,
+                              calx_value *checkpoint)
+{
+  call_all(t, &(hook_call){ .hook = hook, .checkpoint = checkpoint });
 }
 
 // ---- callbacks --------------------------------------------------------------
 
 static calx_callback nil;  // without memory
 
+static calx_status *take_key(calx_callback *c)
+{
+  const calx_callback_functions *o = &c->options;
+  if (o->state_key != NULL) {
+    c->state_key = cx_strdup(o->state_key);
+    return c->state_key != NULL ? NULL : cx_out_of_memory();
+  }
+  if (o->state_dict == NULL && o->load_state_dict == NULL) return NULL;
+  return cx_invalid(
+      "callback: it has a state_dict and no state_key, under which checkpoints "
+      "keep it");
+}
+
 calx_callback *calx_callback_new_with(const calx_callback_functions *options)
 {
   calx_callback *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return &nil;
+  c->name = "Callback";
   c->error =
       cx_options_take("callback", options, &c->options, sizeof c->options);
+  if (c->error == NULL) c->error = take_key(c);
   return c;
 }
 
-calx_callback *cx_train_callback_finish(calx_callback *c, calx_status *status,
-                                        void *own)
+calx_callback *cx_train_callback_finish(calx_callback *c, const char *name,
+                                        cx_train_callback_kind kind,
+                                        calx_status *status, void *own,
+                                        void (*free_own)(void *own))
 {
   if (c == &nil) {
     calx_status_free(status);
-    cx_free(own);
+    if (own != NULL) free_own(own);
     return c;
   }
-  c->monitors = true;
+  c->name = name;
+  c->kind = kind;
   c->own = own;
+  c->free_own = free_own;
   c->error = cx_status_first(c->error, status);
   return c;
 }
@@ -92,7 +149,8 @@ void calx_callback_free(calx_callback *c)
     cx_free(c->selves[i]);
   }
   cx_free(c->selves);
-  cx_free(c->own);
+  if (c->own != NULL) c->free_own(c->own);
+  cx_free(c->state_key);
   calx_status_free(c->error);
   cx_free(c);
 }

@@ -57,6 +57,7 @@ typedef struct cx_train_position {
   int64_t batches_seen;     // in all epochs
   int64_t batches_stepped;  // those after which the optimiser stepped
   int64_t samples;          // of the running epoch, of this rank
+  bool is_epoch_end;        // all batches of the epoch are over
 } cx_train_position;
 
 struct calx_trainer {
@@ -82,7 +83,8 @@ struct calx_trainer {
   calx_module *model;
   cx_train_optimizer *optimizers;
   size_t n_optimizers, optimizers_capacity;
-  const calx_module *const *frozen;
+  calx_tensor **frozen;  // owned: what a toggled optimiser leaves out
+  size_t n_frozen, frozen_capacity;
   cx_train_loader train;
   cx_train_loader *evaluated;
   size_t n_evaluated;
@@ -143,7 +145,7 @@ typedef struct cx_train_job {
 
 calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
 // The rank's place in its process.
-int cx_train_device_index(void);
+int cx_train_device_index(const calx_trainer *t);
 // What the next run begins with moves from one trainer to another.
 void cx_train_move_state(calx_trainer *from, calx_trainer *to);
 
@@ -161,6 +163,8 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
 void cx_train_update(calx_trainer *t);
 // The step of one optimiser, with the sums over the ranks and the hooks.
 void cx_train_step_optimizer(calx_trainer *t, size_t i);
+
+void cx_train_free_optimizers(calx_trainer *t);
 
 // Steps the schedules of an interval: those with a monitor, or all others.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
@@ -193,7 +197,16 @@ calx_status *cx_train_restore_training(
 // what only fit needs is wanted too.
 calx_status *cx_train_find_checkpoint(const calx_trainer *t,
                                       calx_value **out) CALX_MUST_USE;
-// Whether all ranks are to end training since a signal came to one of them.
+
+// ---- signals ----------------------------------------------------------------
+
+// Takes SIGTERM, SIGINT and Slurm's SIGUSR1 while a run lasts.
+calx_status *cx_train_signals_begin(struct cx_train_signals **out)
+    CALX_MUST_USE;
+// Gives them back; the exit code of a program that ends with this status.
+int cx_train_signals_end(struct cx_train_signals *s, const calx_status *status);
+// After a batch of training: whether a signal came to any rank, as all of them
+// agree two batches later at most. Then the run ends with what is returned.
 calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
 
 // ---- defaults and profiles --------------------------------------------------
@@ -204,4 +217,7 @@ calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);
 void cx_train_profile_end(calx_trainer *t);
+calx_status *cx_train_profile_new(calx_trainer *t) CALX_MUST_USE;
+// Prints the table on the first rank, and frees the profile.
+void cx_train_profile_report(calx_trainer *t);
 #endif

@@ -101,6 +101,7 @@ static calx_status *find(cx_train_results *r, const cx_train_logged *asked,
         known->on_epoch == asked->on_epoch &&
         known->prog_bar == asked->prog_bar && known->logger == asked->logger &&
         known->reduction == asked->reduction &&
+        known->metric == asked->metric &&
         known->sync_dist == asked->sync_dist) {
       return NULL;
     }
@@ -209,33 +210,44 @@ static calx_status *record(calx_trainer *t, cx_train_logged *l,
   return NULL;
 }
 
+// Finds the place of a name, and checks what was asked for it.
+static calx_status *take(calx_trainer *t, const char *name,
+                         const calx_trainer_log_options *o, calx_metric *metric,
+                         cx_train_logged **out)
+{
+  if (t == NULL) return cx_invalid("log: the trainer is NULL");
+  if (name == NULL || *name == '\0') {
+    return cx_invalid("log: the name is %s", name == NULL ? "NULL" : "empty");
+  }
+  if (o->batch_size < 0) {
+    return cx_invalid("log: the batch_size of '%s' is %lld", name,
+                      (long long)o->batch_size);
+  }
+  const bool has_index = t->n_evaluated > 1 && t->stage != CX_TRAIN_FITTING &&
+                         !o->no_dataloader_idx;
+  cx_train_logged asked = { .name = (char *)name,
+                            .dataloader = has_index ? t->dataloader_idx : -1,
+                            .prog_bar = o->prog_bar,
+                            .logger = !o->no_logger,
+                            .sync_dist = o->sync_dist,
+                            .metric = metric };
+  CALX_TRY(take_levels(t->hook, o, &asked));
+  CALX_TRY(take_reduction(o->reduce_fx, &asked.reduction));
+  asked.hook = t->hook->name;
+  cx_train_results *r =
+      t->stage == CX_TRAIN_FITTING ? &t->train_results : &t->evaluation_results;
+  return find(r, &asked, out);
+}
+
 static calx_status *log_value(calx_trainer *t, const char *name,
                               calx_tensor *value,
                               const calx_trainer_log_options *given)
 {
   calx_trainer_log_options o;
+  cx_train_logged *l = NULL;
   CALX_TRY(cx_options_take("log", given, &o, sizeof o));
   CALX_TRY(check_value(name, value));
-  if (o.batch_size < 0) {
-    return cx_invalid("log: the batch_size of '%s' is %lld", name,
-                      (long long)o.batch_size);
-  }
-  if (t == NULL) return cx_invalid("log: the trainer is NULL");
-  cx_train_logged asked = { .name = (char *)name,
-                            .dataloader = t->n_evaluated > 1 &&
-                                                  t->stage != CX_TRAIN_FITTING
-                                              ? t->dataloader_idx
-                                              : -1,
-                            .prog_bar = o.prog_bar,
-                            .logger = !o.no_logger,
-                            .sync_dist = o.sync_dist };
-  CALX_TRY(take_levels(t->hook, &o, &asked));
-  CALX_TRY(take_reduction(o.reduce_fx, &asked.reduction));
-  asked.hook = t->hook->name;
-  cx_train_logged *l = NULL;
-  cx_train_results *r =
-      t->stage == CX_TRAIN_FITTING ? &t->train_results : &t->evaluation_results;
-  CALX_TRY(find(r, &asked, &l));
+  CALX_TRY(take(t, name, &o, NULL, &l));
   return record(t, l, value, o.batch_size);
 }
 
@@ -244,4 +256,45 @@ void calx_trainer_log_with(calx_trainer *t, const char *name,
                            const calx_trainer_log_options *options)
 {
   cx_lazy_scope_pin(log_value(t, name, value, options));
+}
+
+void calx_trainer_log_number_with(calx_trainer *t, const char *name,
+                                  double value,
+                                  const calx_trainer_log_options *options)
+{
+  calx_tensor *tensor =
+      calx_tensor_from(&value, CALX_F64, calx_dims_of(NULL, 0));
+  calx_trainer_log_with(t, name, tensor, options);
+}
+
+static calx_status *log_metric(calx_trainer *t, const char *name,
+                               calx_metric *metric, calx_tensor *value,
+                               const calx_trainer_log_options *given)
+{
+  calx_trainer_log_options o;
+  cx_train_logged *l = NULL;
+  CALX_TRY(cx_options_take("log_metric", given, &o, sizeof o));
+  if (metric == NULL) {
+    return cx_invalid("log_metric: the metric of '%s' is NULL", name);
+  }
+  CALX_TRY(take(t, name, &o, metric, &l));
+  l->is_set = true;
+  if (!l->on_step) return NULL;
+  if (value == NULL) {
+    return cx_invalid(
+        "log_metric: '%s' is logged on steps, and the batch's value is NULL: "
+        "give what calx_metric_forward() returned",
+        name);
+  }
+  CALX_TRY(check_value(name, value));
+  calx_release(l->latest);
+  l->latest = calx_retain(calx_detach(value));
+  return NULL;
+}
+
+void calx_trainer_log_metric_with(calx_trainer *t, const char *name,
+                                  calx_metric *metric, calx_tensor *value,
+                                  const calx_trainer_log_options *options)
+{
+  cx_lazy_scope_pin(log_metric(t, name, metric, value, options));
 }

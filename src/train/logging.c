@@ -88,13 +88,13 @@ void cx_train_drop_rows(calx_trainer *t)
   }
 }
 
-static cx_train_row *new_row(const calx_trainer *t, const cx_train_results *r)
+static cx_train_row *new_row(const calx_trainer *t, size_t most)
 {
   cx_train_row *row =
-      cx_calloc(1, sizeof *row + (r->n_logged + 1) * sizeof row->values[0]);
+      cx_calloc(1, sizeof *row + (most + 1) * sizeof row->values[0]);
   if (row == NULL) return NULL;
-  row->epoch = t->epoch;
-  row->step = t->batches_stepped;
+  row->epoch = t->position.epoch;
+  row->step = t->position.batches_stepped;
   return row;
 }
 
@@ -109,11 +109,9 @@ static void append_row(calx_trainer *t, cx_train_row *row)
   t->rows_end = row;
 }
 
-static calx_status *put(cx_train_row *row, const cx_train_logged *l,
-                        const char *level, calx_tensor *tensor, double value)
+static calx_status *put_named(cx_train_row *row, const char *name,
+                              calx_tensor *tensor, double value)
 {
-  char name[256];
-  cx_train_full_name(l, level, name, sizeof name);
   char *copy = cx_strdup(name);
   if (copy == NULL) return cx_out_of_memory();
   row->values[row->count].name = copy;
@@ -122,15 +120,28 @@ static calx_status *put(cx_train_row *row, const cx_train_logged *l,
   return NULL;
 }
 
+static calx_status *put(cx_train_row *row, const cx_train_logged *l,
+                        const char *level, calx_tensor *tensor, double value)
+{
+  char name[256];
+  cx_train_full_name(l, level, name, sizeof name);
+  return put_named(row, name, tensor, value);
+}
+
 // ---- what goes into them ----------------------------------------------------
 
 // Lightning numbers the batches that stepped from 0, and writes each n-th of
 // them.
-calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
+bool cx_train_logs_now(const calx_trainer *t)
 {
   const int64_t every = t->config.log_every_n_steps;
-  if (!writes(t) || (t->batches_stepped + 1) % every != 0) return NULL;
-  cx_train_row *row = new_row(t, r);
+  return writes(t) && (t->position.batches_stepped + 1) % every == 0;
+}
+
+calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
+{
+  if (!cx_train_logs_now(t)) return NULL;
+  cx_train_row *row = new_row(t, r->n_logged);
   if (row == NULL) return cx_out_of_memory();
   calx_status *status = NULL;
   for (size_t i = 0; i < r->n_logged && status == NULL; i++) {
@@ -148,7 +159,7 @@ calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
                                 const double *values, size_t stride)
 {
   if (!writes(t)) return NULL;
-  cx_train_row *row = new_row(t, r);
+  cx_train_row *row = new_row(t, r->n_logged);
   if (row == NULL) return cx_out_of_memory();
   if (t->asked == CX_TRAIN_FITTING && row->step > 0) row->step--;
   calx_status *status = NULL;
@@ -160,6 +171,20 @@ calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
   append_row(t, row);
   if (status != NULL) return status;
   return cx_train_write_rows(t, true);
+}
+
+calx_status *cx_train_log_row(calx_trainer *t, const calx_logged_value *values,
+                              size_t count)
+{
+  if (!writes(t)) return NULL;
+  cx_train_row *row = new_row(t, count);
+  if (row == NULL) return cx_out_of_memory();
+  calx_status *status = NULL;
+  for (size_t i = 0; i < count && status == NULL; i++) {
+    status = put_named(row, values[i].name, NULL, values[i].value);
+  }
+  append_row(t, row);
+  return status;
 }
 
 calx_status *cx_train_finish_loggers(calx_trainer *t, bool succeeded)

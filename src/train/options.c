@@ -1,5 +1,5 @@
 // train/options: Lightning's options, their defaults and what is refused.
-#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/options.h"
@@ -71,129 +71,26 @@ calx_status *cx_train_limited(const cx_train_limit *limit, const char *loader,
       1 / (double)batches);
 }
 
-// ---- names ------------------------------------------------------------------
+// ---- times ------------------------------------------------------------------
 
-static bool is_one_of(const char *name, const char *const *names)
+calx_status *cx_train_parse_time(const char *name, const char *text,
+                                 double *out)
 {
-  for (; *names != NULL; names++) {
-    if (strcmp(name, *names) == 0) return true;
+  int days, hours, minutes, seconds, length = 0;
+  *out = 0;
+  if (text == NULL) return NULL;
+  const int read = sscanf(text, "%4d:%4d:%4d:%4d%n", &days, &hours, &minutes,
+                          &seconds, &length);
+  if (read != 4 || text[length] != '\0' || days < 0 || hours < 0 ||
+      minutes < 0 || seconds < 0) {
+    return cx_invalid("`%s` is '%s': a time is written DD:HH:MM:SS", name,
+                      text);
   }
-  return false;
-}
-
-static calx_status *take_accelerator(const char *name, cx_train_config *out)
-{
-  static const struct {
-    const char *name;
-    cx_train_accelerator accelerator;
-  } all[] = { { "auto", CX_TRAIN_ANY },
-              { "cpu", CX_TRAIN_CPU },
-              { "tpu", CX_TRAIN_TPU },
-              { "gpu", CX_TRAIN_CUDA },
-              { "cuda", CX_TRAIN_CUDA } };
-  out->accelerator = out->is_tpu_cores ? CX_TRAIN_TPU : CX_TRAIN_ANY;
-  if (name == NULL) return NULL;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    if (strcmp(name, all[i].name) != 0) continue;
-    if (!out->is_tpu_cores) out->accelerator = all[i].accelerator;
-    return NULL;
-  }
-  return cx_invalid(
-      "You selected an invalid accelerator name: `accelerator='%s'`. Available "
-      "names are: auto, cpu, cuda, gpu, tpu.",
-      name);
-}
-
-static calx_status *take_strategy(const char *name, cx_train_config *out)
-{
-  static const char *const names[] = {
-    "auto",      "xla",        "single_xla",      "xla_debug", "ddp",
-    "tpu_spawn", "single_tpu", "tpu_spawn_debug", NULL
-  };
-  if (name == NULL) return NULL;
-  if (!is_one_of(name, names)) {
-    return cx_invalid(
-        "You selected an invalid strategy name: `strategy='%s'`. Example "
-        "choices: auto, xla, xla_debug, single_xla, ddp.",
-        name);
-  }
-  out->reports_metrics = strstr(name, "debug") != NULL;
-  if (strncmp(name, "single", 6) != 0) return NULL;
-  if (out->devices > 1) {
-    return cx_invalid(
-        "`strategy='%s'` runs on a single device, devices=%d were asked for",
-        name, out->devices);
-  }
-  out->devices = 1;
+  *out = ((days * 24.0 + hours) * 60 + minutes) * 60 + seconds;
   return NULL;
 }
 
-static calx_status *take_precision(const char *name, const char *accelerator,
-                                   cx_train_config *out)
-{
-  static const struct {
-    const char *name;
-    calx_dtype dtype, autocast;
-  } all[] = {
-    { "32-true", CALX_DTYPE_DEFAULT, CALX_DTYPE_DEFAULT },
-    { "32", CALX_DTYPE_DEFAULT, CALX_DTYPE_DEFAULT },
-    { "64-true", CALX_F64, CALX_DTYPE_DEFAULT },
-    { "64", CALX_F64, CALX_DTYPE_DEFAULT },
-    { "bf16-true", CALX_BF16, CALX_DTYPE_DEFAULT },
-    { "bf16-mixed", CALX_DTYPE_DEFAULT, CALX_BF16 },
-    { "bf16", CALX_DTYPE_DEFAULT, CALX_BF16 },
-    { "16", CALX_DTYPE_DEFAULT, CALX_BF16 },
-    { "16-mixed", CALX_DTYPE_DEFAULT, CALX_BF16 },
-  };
-  if (name == NULL) return NULL;
-  if (accelerator == NULL) accelerator = "auto";
-  if (strcmp(accelerator, "tpu") == 0 && strncmp(name, "64", 2) == 0) {
-    return cx_invalid(
-        "`Trainer(accelerator='tpu', precision=64)` is not implemented: a TPU "
-        "has no 64-bit floats");
-  }
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    if (strcmp(name, all[i].name) != 0) continue;
-    out->dtype = all[i].dtype;
-    out->autocast = all[i].autocast;
-    if (strncmp(name, "16", 2) == 0) {
-      cx_log(
-          "You passed `Trainer(accelerator='%s', precision=16)` but native AMP "
-          "is not supported with XLA devices. Using `precision='bf16'` instead.",
-          accelerator);
-    }
-    return NULL;
-  }
-  return cx_invalid(
-      "Precision %s is invalid. Allowed precision values: ['32-true', '64-true', "
-      "'bf16-true', 'bf16-mixed', '16', '32', '64', 'bf16']",
-      name);
-}
-
-static calx_status *take_devices(const calx_trainer_options *o,
-                                 cx_train_config *out)
-{
-  if (o->tpu_cores != 0 && o->tpu_cores != 1 && o->tpu_cores != 8) {
-    return cx_invalid("`tpu_cores` can only be 1, 8 or [<1-8>]");
-  }
-  if (o->devices < -1) {
-    return cx_invalid(
-        "`devices` can only be a number of devices, or 0 or -1 for all of them. "
-        "Got %d",
-        o->devices);
-  }
-  if (o->tpu_cores != 0 && o->devices != 0) {
-    cx_log(
-        "The flag `devices=%d` will be ignored, as you have set "
-        "`tpu_cores=%d`",
-        o->devices, o->tpu_cores);
-  }
-  out->is_tpu_cores = o->tpu_cores != 0;
-  out->devices = o->tpu_cores != 0 ? o->tpu_cores
-                 : o->devices > 0  ? o->devices
-                                   : 0;
-  return NULL;
-}
+// ---- gradients --------------------------------------------------------------
 
 static calx_status *take_clip(const calx_trainer_options *o,
                               cx_train_config *out)
@@ -255,6 +152,8 @@ static calx_status *take_numbers(const calx_trainer_options *o,
   }
   CALX_TRY(check_count("accumulate_grad_batches", out->accumulate, 1));
   CALX_TRY(check_count("log_every_n_steps", out->log_every_n_steps, 1));
+  out->steps_per_execution = or_default_int(o->steps_per_execution, 1);
+  CALX_TRY(check_count("steps_per_execution", out->steps_per_execution, 1));
   default_epochs(out, o->max_epochs != 0);
   return NULL;
 }
@@ -264,7 +163,9 @@ static void run_fast(cx_train_config *out)
 {
   if (out->fast_dev_run == 0) return;
   const cx_train_limit n = { .value = (double)out->fast_dev_run };
-  out->train = out->val = out->test = n;
+  out->train = out->val = out->test = out->predict = n;
+  out->overfits = false;
+  out->no_logger = out->no_checkpointing = true;
   out->max_epochs = 1;
   out->max_steps = out->fast_dev_run;
   out->sanity_steps = 0;
@@ -275,32 +176,92 @@ static void run_fast(cx_train_config *out)
       (long long)out->fast_dev_run);
 }
 
-calx_status *cx_train_configure(const calx_trainer_options *options,
+// The same batches in training and validation.
+static calx_status *take_overfit(double given, cx_train_config *out)
+{
+  if (given == 0) return NULL;
+  CALX_TRY(take_limit("overfit_batches", given, &out->train));
+  out->val = out->train;
+  out->overfits = true;
+  return NULL;
+}
+
+static calx_status *take_limits(const calx_trainer_options *o,
                                 cx_train_config *out)
 {
-  calx_trainer_options o;
-  CALX_TRY(cx_options_take("trainer", options, &o, sizeof o));
-  *out = (cx_train_config){ .seed = o.seed,
-                            .no_distributed_sampler = o.no_distributed_sampler,
-                            .no_progress_bar = o.no_progress_bar,
-                            .detect_anomaly = o.detect_anomaly };
-  CALX_TRY(take_devices(&o, out));
-  CALX_TRY(take_accelerator(o.accelerator, out));
-  CALX_TRY(take_strategy(o.strategy, out));
-  CALX_TRY(take_precision(o.precision, o.accelerator, out));
-  CALX_TRY(take_numbers(&o, out));
   CALX_TRY(
-      take_limit("limit_train_batches", o.limit_train_batches, &out->train));
-  CALX_TRY(take_limit("limit_val_batches", o.limit_val_batches, &out->val));
-  CALX_TRY(take_limit("limit_test_batches", o.limit_test_batches, &out->test));
+      take_limit("limit_train_batches", o->limit_train_batches, &out->train));
+  CALX_TRY(take_limit("limit_val_batches", o->limit_val_batches, &out->val));
+  CALX_TRY(take_limit("limit_test_batches", o->limit_test_batches, &out->test));
+  CALX_TRY(take_limit("limit_predict_batches", o->limit_predict_batches,
+                      &out->predict));
+  CALX_TRY(take_overfit(o->overfit_batches, out));
   CALX_TRY(
-      take_limit("val_check_interval", o.val_check_interval, &out->val_check));
+      take_limit("val_check_interval", o->val_check_interval, &out->val_check));
   if (out->val_check.value == 0) {
     return cx_invalid(
         "`val_check_interval` is 0. If you want to disable validation set "
         "`limit_val_batches` to 0 instead.");
   }
-  CALX_TRY(take_clip(&o, out));
+  CALX_TRY(cx_train_parse_time("val_check_time", o->val_check_time,
+                               &out->val_check_seconds));
+  return cx_train_parse_time("max_time", o->max_time, &out->max_seconds);
+}
+
+static calx_status *take_profiler(const char *name, cx_train_config *out)
+{
+  if (name == NULL) return NULL;
+  out->profiles_simply = strcmp(name, "simple") == 0;
+  out->profiles_xla = strcmp(name, "xla") == 0;
+  if (out->profiles_simply || out->profiles_xla) return NULL;
+  return cx_invalid(
+      "When passing string value for the `profiler` parameter of `Trainer`, it "
+      "can only be one of ['simple', 'xla']. Got '%s'",
+      name);
+}
+
+// Nothing beside the loop.
+static calx_status *take_barebones(const calx_trainer_options *o,
+                                   cx_train_config *out)
+{
+  if (!o->barebones) return NULL;
+  const char *with = o->n_loggers > 0      ? "loggers"
+                     : o->n_callbacks > 0  ? "callbacks"
+                     : o->profiler != NULL ? "profiler"
+                     : o->fast_dev_run > 0 ? "fast_dev_run"
+                     : o->detect_anomaly   ? "detect_anomaly"
+                                           : NULL;
+  if (with != NULL) {
+    return cx_invalid(
+        "`Trainer(barebones=True, %s=...)` was passed. It can impact raw speed "
+        "so it is disabled in barebones mode.",
+        with);
+  }
+  out->no_logger = out->no_checkpointing = out->no_progress_bar =
+      out->no_model_summary = true;
+  out->sanity_steps = 0;
+  return NULL;
+}
+
+calx_status *cx_train_configure(const calx_trainer_options *o,
+                                cx_train_config *out)
+{
+  *out = (cx_train_config){ .seed = o->seed,
+                            .deterministic = o->deterministic,
+                            .detect_anomaly = o->detect_anomaly,
+                            .terminate_on_nan = o->terminate_on_nan,
+                            .no_distributed_sampler = o->no_distributed_sampler,
+                            .no_logger = o->no_logger,
+                            .no_checkpointing = o->no_checkpointing,
+                            .no_progress_bar = o->no_progress_bar,
+                            .no_model_summary = o->no_model_summary,
+                            .barebones = o->barebones };
+  CALX_TRY(cx_train_configure_devices(o, out));
+  CALX_TRY(take_numbers(o, out));
+  CALX_TRY(take_limits(o, out));
+  CALX_TRY(take_clip(o, out));
+  CALX_TRY(take_profiler(o->profiler, out));
+  CALX_TRY(take_barebones(o, out));
   run_fast(out);
   return NULL;
 }

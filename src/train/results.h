@@ -54,6 +54,8 @@ typedef struct cx_train_results {
 
 // Before an epoch of a loop.
 void cx_train_results_begin(cx_train_results *r);
+// What was logged is forgotten.
+void cx_train_results_drop(cx_train_results *r);
 // Reduces the epoch's values, over the ranks too, and makes them metrics.
 calx_status *cx_train_results_end(calx_trainer *t,
                                   cx_train_results *r) CALX_MUST_USE;

@@ -1,16 +1,9 @@
 // train/schedule: when learning-rate schedules step.
-#include <stdio.h>
-
-#include "base/text.h"
 #include "train/internal.h"
 
 static calx_status *missing_monitor(const calx_trainer *t, const char *name)
 {
-  cx_text known = { 0 };
-  for (size_t i = 0; i < t->n_metrics; i++) {
-    cx_text_format(&known, "%s'%s'", i == 0 ? "" : ", ", t->metrics[i].name);
-  }
-  char *list = cx_text_take(&known);
+  char *list = cx_train_metric_names(t, '\'');
   calx_status *status = cx_error(
       CALX_NOT_FOUND,
       "ReduceLROnPlateau conditioned on metric %s which is not available. "
@@ -23,8 +16,8 @@ static calx_status *missing_monitor(const calx_trainer *t, const char *name)
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors)
 {
-  const int64_t done =
-      interval == CX_TRAIN_EACH_STEP ? t->global_step : t->epoch + 1;
+  const int64_t done = interval == CX_TRAIN_EACH_STEP ? t->position.global_step
+                                                      : t->position.epoch + 1;
   for (size_t i = 0; i < t->n_optimizers; i++) {
     const cx_train_optimizer *o = &t->optimizers[i];
     if (o->scheduler == NULL || o->interval != interval) continue;
@@ -32,6 +25,7 @@ calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
     if (!monitors) {
       calx_lr_scheduler_step(o->scheduler);
     } else if (!calx_trainer_has_metric(t, o->monitor)) {
+      if (o->not_strict) continue;
       return missing_monitor(t, o->monitor);
     } else {
       calx_lr_scheduler_step_metric(

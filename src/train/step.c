@@ -1,6 +1,5 @@
-// train/step: one batch of training with automatic optimisation. All of it is
-// one program: forward, backward, sums over the ranks, clipping, update, the
-// epoch's values.
+// train/step: one batch of training. All of it is one program: forward,
+// backward, sums over the ranks, clipping, update, the epoch's values.
 #include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "lazy/lazy.h"
@@ -14,46 +13,74 @@ static calx_tensor *loss_of(calx_trainer *t, const calx_batch *batch,
   }
   const cx_train_hook *outer = t->hook;
   t->hook = &(const cx_train_hook){ "training_step", 0, CX_TRAIN_STEP };
+  cx_train_profile_begin(t, NULL, "training_step");
   calx_tensor *loss = t->module->training_step(t, t->self, batch, batch_idx);
+  cx_train_profile_end(t);
   t->hook = outer;
   if (t->config.autocast != CALX_DTYPE_DEFAULT) calx_autocast_end();
   return loss;
 }
 
-static void backward(calx_trainer *t, calx_tensor *loss)
+static void backward(calx_trainer *t, calx_tensor *loss, int64_t k)
 {
   cx_train_call(t, CX_TRAIN_HOOK(on_before_backward, STEP));
-  const double k = (double)t->config.accumulate;
-  calx_backward(k > 1 ? calx_div(loss, calx_scalar(k)) : loss);
+  cx_train_profile_begin(t, NULL, "backward");
+  calx_backward(k > 1 ? calx_div(loss, calx_scalar((double)k)) : loss);
+  cx_train_profile_end(t);
   cx_train_call(t, CX_TRAIN_HOOK(on_after_backward, STEP));
+}
+
+// ---- the optimiser's step ---------------------------------------------------
+
+static void clip(calx_trainer *t)
+{
+  if (t->module->configure_gradient_clipping != NULL) {
+    t->module->configure_gradient_clipping(t, t->self);
+    return;
+  }
+  calx_trainer_clip_gradients(t, 0, t->config.clip,
+                              t->config.clips_values ? "value" : "norm");
+}
+
+void cx_train_step_optimizer(calx_trainer *t, size_t i)
+{
+  calx_optimizer *opt = t->optimizers[i].optimizer;
+  if (calx_world_size() > 1) calx_reduce_gradients(opt);
+  cx_train_call(t, CX_TRAIN_HOOK(on_before_optimizer_step, STEP));
+  if (!t->module->manual_optimization) clip(t);
+  cx_train_profile_begin(t, NULL, "optimizer_step");
+  calx_optimizer_step(opt);
+  cx_train_profile_end(t);
+  t->position.global_step++;
 }
 
 void cx_train_update(calx_trainer *t)
 {
-  calx_optimizer *opt = t->optimizers[0].optimizer;
-  if (calx_world_size() > 1) calx_reduce_gradients(opt);
-  cx_train_call(t, CX_TRAIN_HOOK(on_before_optimizer_step, STEP));
-  if (t->config.clip > 0 && t->config.clips_values) {
-    calx_clip_grad_value(opt, t->config.clip);
-  } else if (t->config.clip > 0) {
-    calx_clip_grad_norm(opt, t->config.clip);
-  }
-  calx_optimizer_step(opt);
-  t->global_step++;
+  cx_train_step_optimizer(t, 0);
+}
+
+// ---- a batch ----------------------------------------------------------------
+
+static bool step_manually(calx_trainer *t, const calx_batch *batch,
+                          int64_t batch_idx)
+{
+  const int64_t before = t->position.global_step;
+  t->output = loss_of(t, batch, batch_idx);
+  return t->position.global_step != before;
 }
 
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last)
 {
-  calx_optimizer *opt = t->optimizers[0].optimizer;
-  const int64_t k = t->config.accumulate;
-  calx_tensor *loss = loss_of(t, batch, batch_idx);
-  if (loss == NULL) return false;
+  if (t->module->manual_optimization) return step_manually(t, batch, batch_idx);
+  const int64_t k = t->accumulate;
+  t->output = loss_of(t, batch, batch_idx);
+  if (t->output == NULL) return false;
   if (batch_idx % k == 0) {
     cx_train_call(t, CX_TRAIN_HOOK(on_before_zero_grad, STEP));
-    calx_optimizer_zero_grad(opt);
+    calx_optimizer_zero_grad(t->optimizers[0].optimizer);
   }
-  backward(t, loss);
+  backward(t, t->output, k);
   if ((batch_idx + 1) % k != 0 && !is_last) return false;
   cx_train_update(t);
   return true;
