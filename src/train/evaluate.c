@@ -101,6 +101,7 @@ static calx_status *run_loader(calx_trainer *t, const evaluation *p, int index)
   for (int64_t i = 0; status == NULL && i != most; i++) {
     if (!calx_loader_next(l->loader, &batch)) break;
     status = run_batch(t, p, &batch, i);
+    if (status == NULL) status = cx_train_check_evaluation_signals(t);
   }
   calx_loader_end_epoch(l->loader);
   return status != NULL ? status : calx_scope_take_error();

@@ -102,7 +102,7 @@ struct calx_trainer {
   cx_train_row *rows, *rows_end;     // that loggers have not got yet
   struct cx_train_profile *profile;  // NULL: none is made
   struct cx_train_predictions *predictions;
-  struct cx_train_signals *signals;
+  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest steps
 
   // What a run leaves.
   cx_train_position position;
@@ -140,7 +140,6 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
-  struct cx_train_signals *signals;
 } cx_train_job;
 
 calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
@@ -201,13 +200,18 @@ calx_status *cx_train_find_checkpoint(const calx_trainer *t,
 // ---- signals ----------------------------------------------------------------
 
 // Takes SIGTERM, SIGINT and Slurm's SIGUSR1 while a run lasts.
-calx_status *cx_train_signals_begin(struct cx_train_signals **out)
-    CALX_MUST_USE;
+void cx_train_signals_begin(void);
 // Gives them back; the exit code of a program that ends with this status.
-int cx_train_signals_end(struct cx_train_signals *s, const calx_status *status);
-// After a batch of training: whether a signal came to any rank, as all of them
-// agree two batches later at most. Then the run ends with what is returned.
+int cx_train_signals_end(const calx_status *status);
+// In a step that updates: what this rank has received becomes known to all.
+void cx_train_record_signals(calx_trainer *t);
+void cx_train_free_signals(calx_trainer *t);
+// After a batch of training: where a signal came to any rank the run is saved,
+// and ends with what is returned.
 calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
+// The same in a run that only evaluates, for this process.
+calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
+    CALX_MUST_USE;
 
 // ---- defaults and profiles --------------------------------------------------
 

@@ -277,6 +277,7 @@ static void free_rank(calx_trainer *t)
   cx_train_results_free(&t->evaluation_results);
   cx_train_free_predictions(t);
   cx_train_bar_free(t);
+  cx_train_free_signals(t);
   cx_train_free_optimizers(t);
   calx_module_free(t->model);
   cx_train_free_metrics(t);
@@ -308,7 +309,6 @@ static void begin_rank(const cx_train_job *job, calx_trainer *out)
                          .asked = job->stage,
                          .stage = job->stage,
                          .accumulate = from->config.accumulate,
-                         .signals = job->signals,
                          .position = from->position };
 }
 

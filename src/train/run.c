@@ -232,10 +232,10 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
   cx_train_job job = {
     .trainer = t, .module = &taken, .data = &data, .stage = stage
   };
-  CALX_TRY(cx_train_signals_begin(&job.signals));
+  cx_train_signals_begin();
   calx_status *status = launch(t, &job);
   if (job.has_left) cx_train_move_state(&job.left, t);
-  t->exit_code = cx_train_signals_end(job.signals, status);
+  t->exit_code = cx_train_signals_end(status);
   if (status == NULL && out_predictions != NULL) {
     *out_predictions = job.predictions;
   } else {

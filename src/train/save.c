@@ -50,3 +50,14 @@ calx_status *cx_train_find_checkpoint(const calx_trainer *t, calx_value **out)
   if (t->data->ckpt_path == NULL) return NULL;
   return calx_load(t->data->ckpt_path, out);
 }
+
+calx_status *calx_trainer_save_checkpoint_with(
+    calx_trainer *t, const char *path, const calx_trainer_save_options *options)
+{
+  (void)options;
+  calx_value *checkpoint;
+  CALX_TRY(cx_train_dump(t, false, &checkpoint));
+  calx_status *status = calx_save(checkpoint, path);
+  calx_value_free(checkpoint);
+  return status;
+}
