@@ -38,6 +38,7 @@ typedef struct cx_train_optimizer {
   int64_t frequency;
   char *monitor;
   bool not_strict;
+  bool is_reduced;  // its gradients are those of all ranks
 } cx_train_optimizer;
 
 // A loader of a rank.
@@ -140,6 +141,7 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
+  char *back;  // the file through which a started process gives it; or NULL
 } cx_train_job;
 
 calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
@@ -147,6 +149,14 @@ calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
 int cx_train_device_index(const calx_trainer *t);
 // What the next run begins with moves from one trainer to another.
 void cx_train_move_state(calx_trainer *from, calx_trainer *to);
+
+// Where the ranks will be processes that calx_launch() starts.
+calx_status *cx_train_back_begin(cx_train_job *job) CALX_MUST_USE;
+calx_status *cx_train_back_write(const calx_trainer *t,
+                                 cx_train_job *job) CALX_MUST_USE;
+// Takes the run's status and returns it, or what failed in reading.
+calx_status *cx_train_back_end(cx_train_job *job,
+                               calx_status *status) CALX_MUST_USE;
 
 // The loops.
 calx_status *cx_train_fit(calx_trainer *t) CALX_MUST_USE;
@@ -160,6 +170,8 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
+// Its gradients become the means over the ranks, unless they are that already.
+void cx_train_reduce_gradients(calx_trainer *t, size_t i);
 // The step of one optimiser, with the sums over the ranks and the hooks.
 void cx_train_step_optimizer(calx_trainer *t, size_t i);
 

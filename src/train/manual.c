@@ -115,6 +115,9 @@ void(calx_trainer_manual_backward)(calx_trainer *t, calx_tensor *loss)
   }
   cx_train_call(t, CX_TRAIN_HOOK(on_before_backward, STEP));
   calx_backward(loss);
+  for (size_t i = 0; i < t->n_optimizers; i++) {
+    t->optimizers[i].is_reduced = false;
+  }
   cx_train_call(t, CX_TRAIN_HOOK(on_after_backward, STEP));
 }
 
@@ -146,6 +149,7 @@ void calx_trainer_clip_gradients(calx_trainer *t, size_t i, double value,
     return;
   }
   if (!(value > 0)) return;
+  cx_train_reduce_gradients(t, i);
   calx_optimizer *opt = t->optimizers[i].optimizer;
   if (by_value) {
     calx_clip_grad_value(opt, value);

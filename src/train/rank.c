@@ -263,6 +263,7 @@ static calx_status *leave(calx_trainer *t, cx_train_job *job)
   for (size_t i = 0; i < t->n_metrics; i++) {
     calx_trainer_callback_metric(t, t->metrics[i].name);
   }
+  CALX_TRY(cx_train_back_write(t, job));
   cx_train_move_state(t, &job->left);
   job->has_left = true;
   return calx_scope_take_error();

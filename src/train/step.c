@@ -42,15 +42,25 @@ static void clip(calx_trainer *t)
                               t->config.clips_values ? "value" : "norm");
 }
 
+void cx_train_reduce_gradients(calx_trainer *t, size_t i)
+{
+  cx_train_optimizer *o = &t->optimizers[i];
+  if (calx_world_size() > 1 && !o->is_reduced) {
+    calx_reduce_gradients(o->optimizer);
+  }
+  o->is_reduced = true;
+}
+
 void cx_train_step_optimizer(calx_trainer *t, size_t i)
 {
   calx_optimizer *opt = t->optimizers[i].optimizer;
-  if (calx_world_size() > 1) calx_reduce_gradients(opt);
+  cx_train_reduce_gradients(t, i);
   cx_train_call(t, CX_TRAIN_HOOK(on_before_optimizer_step, STEP));
   if (!t->module->manual_optimization) clip(t);
   cx_train_profile_begin(t, NULL, "optimizer_step");
   calx_optimizer_step(opt);
   cx_train_profile_end(t);
+  t->optimizers[i].is_reduced = false;
   t->position.global_step++;
 }
 

@@ -1,0 +1,137 @@
+// train/bring_back: what a run leaves when its ranks are processes that
+// calx_launch() started. The first rank writes it to a file of this user's, and
+// the process that called the trainer reads it when all have ended.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "launcher/spawn.h"
+#include "lazy/lazy.h"
+#include "train/internal.h"
+#include "world/world.h"
+
+static const char key[] = "calx_left";
+
+calx_status *cx_train_back_begin(cx_train_job *job)
+{
+  cx_world_info info;
+  int processes;
+  bool spawns = false;
+  CALX_TRY(cx_world_find(&info));
+  if (info.launcher != CX_WORLD_LAUNCHER_NONE) return NULL;
+  CALX_TRY(cx_launcher_processes(0, &processes));
+  CALX_TRY(cx_launcher_is_wanted(processes, &spawns));
+  if (!spawns) return NULL;
+  const char *folder = getenv("TMPDIR");
+  cx_text path = { 0 };
+  cx_text_format(&path, "%s/calx-left-XXXXXX",
+                 folder != NULL && *folder != '\0' ? folder : "/tmp");
+  job->back = cx_text_take(&path);
+  if (job->back == NULL) return cx_out_of_memory();
+  const int fd = mkstemp(job->back);
+  if (fd >= 0) {
+    close(fd);
+    return NULL;
+  }
+  calx_status *status = cx_file_failed("make", job->back);
+  calx_string_free(job->back);
+  job->back = NULL;
+  return status;
+}
+
+// ---- writing ----------------------------------------------------------------
+
+static calx_status *put_position(const cx_train_position *p, calx_value *left)
+{
+  calx_value *list = calx_value_container(CALX_KIND_LIST);
+  CALX_TRY(calx_value_set(left, "position", list));
+  const int64_t numbers[] = { p->epoch, p->global_step, p->batches_seen,
+                              p->batches_stepped };
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    CALX_TRY(calx_value_append(list, calx_value_int(numbers[i])));
+  }
+  return NULL;
+}
+
+static calx_status *put_metrics(const calx_trainer *t, calx_value *left)
+{
+  calx_value *dict = calx_value_container(CALX_KIND_DICT);
+  CALX_TRY(calx_value_set(left, "metrics", dict));
+  for (size_t i = 0; i < t->n_metrics; i++) {
+    CALX_TRY(calx_value_set(dict, t->metrics[i].name,
+                            calx_value_float(t->metrics[i].value)));
+  }
+  return NULL;
+}
+
+// The trees that are put into it are the caller's again afterwards.
+calx_status *cx_train_back_write(const calx_trainer *t, cx_train_job *job)
+{
+  if (job->back == NULL || !calx_trainer_is_global_zero(t)) return NULL;
+  calx_value *left = calx_value_container(CALX_KIND_DICT);
+  CALX_TRY(calx_value_set(t->checkpoint, key, left));
+  CALX_TRY(put_position(&t->position, left));
+  CALX_TRY(put_metrics(t, left));
+  if (job->predictions != NULL) {
+    CALX_TRY(calx_value_set(left, "predictions", job->predictions));
+    job->predictions = NULL;
+  }
+  return calx_save(t->checkpoint, job->back, .format = CALX_FORMAT_PT);
+}
+
+// ---- reading ----------------------------------------------------------------
+
+static calx_status *take_metrics(calx_trainer *t, const calx_value *metrics)
+{
+  for (size_t i = 0; i < calx_value_count(metrics); i++) {
+    CALX_TRY(cx_train_set_metric(
+        t, calx_value_key(metrics, i), NULL,
+        calx_value_as_float(calx_value_item(metrics, i))));
+  }
+  return NULL;
+}
+
+static int64_t number_at(const calx_value *list, size_t i)
+{
+  return calx_value_as_int(calx_value_item(list, i));
+}
+
+static calx_status *copy_tensors(const calx_value *list, calx_value **out)
+{
+  *out = NULL;
+  if (list == NULL) return NULL;
+  *out = calx_value_container(CALX_KIND_LIST);
+  for (size_t i = 0; i < calx_value_count(list); i++) {
+    calx_tensor *tensor = calx_value_as_tensor(calx_value_item(list, i));
+    CALX_TRY(calx_value_append(*out, calx_value_tensor(tensor)));
+  }
+  return NULL;
+}
+
+static calx_status *read_back(cx_train_job *job)
+{
+  calx_trainer *t = &job->left;
+  calx_load_options o = { .size = sizeof o, .format = CALX_FORMAT_PT };
+  CALX_TRY(calx_load_with(job->back, &o, &t->checkpoint));
+  job->has_left = true;
+  const calx_value *left = calx_value_get(t->checkpoint, key);
+  const calx_value *p = calx_value_get(left, "position");
+  t->position = (cx_train_position){ .epoch = number_at(p, 0),
+                                     .global_step = number_at(p, 1),
+                                     .batches_seen = number_at(p, 2),
+                                     .batches_stepped = number_at(p, 3) };
+  CALX_TRY(take_metrics(t, calx_value_get(left, "metrics")));
+  return copy_tensors(calx_value_get(left, "predictions"), &job->predictions);
+}
+
+calx_status *cx_train_back_end(cx_train_job *job, calx_status *status)
+{
+  if (job->back == NULL) return status;
+  if (status == NULL) status = read_back(job);
+  unlink(job->back);
+  calx_string_free(job->back);
+  job->back = NULL;
+  return status;
+}
