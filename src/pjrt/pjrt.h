@@ -40,6 +40,13 @@ calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p,
 // Appends a line for each attribute: "stablehlo_current_version = 1.16.1".
 void cx_pjrt_plugin_describe(cx_pjrt_plugin *p, cx_text *out);
 
+// How the library's own engine runs the kernels that it measured in this
+// process; see abi/calx_cpu.h. Freed with cx_free().
+calx_status *cx_pjrt_choices_save(int64_t **out,
+                                  size_t *out_count) CALX_MUST_USE;
+calx_status *cx_pjrt_choices_load(const int64_t *numbers,
+                                  size_t count) CALX_MUST_USE;
+
 // ---- clients: one per plugin and set of options ----
 typedef struct cx_pjrt_client cx_pjrt_client;
 

@@ -295,6 +295,16 @@ calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p, cx_hash *out_hash)
   return status;
 }
 
+calx_status *cx_pjrt_choices_save(int64_t **out, size_t *out_count)
+{
+  return calx_cpu_choices_save(out, out_count);
+}
+
+calx_status *cx_pjrt_choices_load(const int64_t *numbers, size_t count)
+{
+  return calx_cpu_choices_load(numbers, count);
+}
+
 void cx_pjrt_plugin_describe(cx_pjrt_plugin *p, cx_text *out)
 {
   const PJRT_NamedValue *values = NULL;
