@@ -1,3 +1,4 @@
+// kernel/choices: the table of choices.
 #include "kernel/choices.h"
 
 #include <limits.h>
