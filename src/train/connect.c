@@ -96,6 +96,7 @@ calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,
   out->samples = dataset != NULL && dataset->iterable == NULL
                      ? calx_dataset_size(dataset)
                      : -1;
+  out->is_off = out->samples == 0 || (!limit->is_share && limit->value == 0);
   return cx_train_limited(limit, name, calx_loader_size(out->loader),
                           &out->batches);
 }
@@ -184,7 +185,7 @@ void cx_train_close_evaluation(calx_trainer *t)
 bool cx_train_has_evaluation(const calx_trainer *t)
 {
   for (size_t i = 0; i < t->n_evaluated; i++) {
-    if (t->evaluated[i].batches != 0) return true;
+    if (!t->evaluated[i].is_off) return true;
   }
   return false;
 }

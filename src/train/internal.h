@@ -48,6 +48,7 @@ typedef struct cx_train_loader {
   int64_t batches;        // to take; -1: to the end
   int64_t samples;        // of the dataset; -1: not known
   bool is_shared_out;     // this rank reads a share of it
+  bool is_off;            // no rank takes a batch of it
 } cx_train_loader;
 
 // How far training is. What a checkpoint keeps of it.

@@ -57,8 +57,8 @@ static void optimizers(calx_trainer *t, void *self)
 
 static calx_tensor *loss_of(net *n, const calx_batch *batch)
 {
-  return calx_mean(calx_square(calx_sub(calx_forward(n->root, batch->data),
-                                        1)));
+  return calx_mean(
+      calx_square(calx_sub(calx_forward(n->root, batch->data), 1)));
 }
 
 static calx_tensor *step(calx_trainer *t, void *self, const calx_batch *batch,
@@ -111,13 +111,13 @@ static calx_status *train(const plan *p, int ranks, double *out)
                             .training_step = step,
                             .manual_optimization = p->manual);
   calx_dataset *data = boring_dataset(SAMPLES);
-  calx_loader *loader = calx_loader_new(data, .batch_size = BATCH / ranks,
-                                        .shuffle = true);
-  calx_trainer *t = calx_trainer_new(
-      .max_epochs = EPOCHS, .precision = "64-true",
-      .accumulate_grad_batches = p->accumulate,
-      .gradient_clip_val = p->manual ? 0 : p->clip, .seed = 7,
-      .barebones = true);
+  calx_loader *loader =
+      calx_loader_new(data, .batch_size = BATCH / ranks, .shuffle = true);
+  calx_trainer *t =
+      calx_trainer_new(.max_epochs = EPOCHS, .precision = "64-true",
+                       .accumulate_grad_batches = p->accumulate,
+                       .gradient_clip_val = p->manual ? 0 : p->clip, .seed = 7,
+                       .barebones = true);
   calx_status *status =
       calx_trainer_fit(t, &module, .train_dataloader = loader);
   if (status == NULL) status = weights_of(t, out);
