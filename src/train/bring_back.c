@@ -86,9 +86,9 @@ calx_status *cx_train_back_write(const calx_trainer *t, cx_train_job *job)
 static calx_status *take_metrics(calx_trainer *t, const calx_value *metrics)
 {
   for (size_t i = 0; i < calx_value_count(metrics); i++) {
-    CALX_TRY(cx_train_set_metric(
-        t, calx_value_key(metrics, i), NULL,
-        calx_value_as_float(calx_value_item(metrics, i))));
+    CALX_TRY(
+        cx_train_set_metric(t, calx_value_key(metrics, i), NULL,
+                            calx_value_as_float(calx_value_item(metrics, i))));
   }
   return NULL;
 }

@@ -63,8 +63,8 @@ static calx_status *take_sampler(const calx_trainer *t, const calx_loader *from,
                                  bool trains, cx_train_loader *out)
 {
   out->is_shared_out = calx_world_size() > 1 && may_share_out(t, from);
-  if (out->is_shared_out || (trains && cx_data_loader_is_shuffled(from) &&
-                             may_share_out(t, from))) {
+  if (out->is_shared_out ||
+      (trains && cx_data_loader_is_shuffled(from) && may_share_out(t, from))) {
     out->sampler = share_of(t, from, trains);
   } else if (t->config.overfits && cx_data_loader_is_shuffled(from)) {
     out->sampler = calx_sequential_sampler(cx_data_loader_dataset(from));

@@ -63,7 +63,7 @@ static void run_step(calx_trainer *t, const evaluation *p,
   if (autocasts) calx_autocast_begin(t->config.autocast);
   t->hook = p->step;
   cx_train_profile_begin(t, NULL, p->step->name);
-  t->output = call_step(t, batch, i);
+  cx_train_set_output(t, call_step(t, batch, i));
   cx_train_profile_end(t);
   t->hook = NULL;
   if (autocasts) calx_autocast_end();
@@ -86,7 +86,7 @@ static calx_status *run_batch(calx_trainer *t, const evaluation *p,
     cx_lazy_scope_pin(cx_train_results_step(t, &t->evaluation_results));
   }
   cx_train_call_batch(t, p->batch_end, &batch, i);
-  t->output = NULL;
+  cx_train_set_output(t, NULL);
   return calx_scope_end(scope);
 }
 

@@ -96,7 +96,7 @@ struct calx_trainer {
   const cx_train_hook *hook;  // that runs
   int64_t batch_size;         // of the batch that is under way; 0: none
   int64_t accumulate;         // of the running epoch
-  calx_tensor *output;        // of the step that is under way; NULL: none
+  calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
   cx_train_bar_value *bar;  // what the progress bar shows
@@ -169,6 +169,8 @@ void cx_train_print_results(calx_trainer *t);
 // epoch.
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last);
+// Keeps what a step returned until its batch is over.
+void cx_train_set_output(calx_trainer *t, calx_tensor *output);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
 // Its gradients become the means over the ranks, unless they are that already.

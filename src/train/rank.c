@@ -277,6 +277,7 @@ static void free_rank(calx_trainer *t)
   cx_train_results_free(&t->train_results);
   cx_train_results_free(&t->evaluation_results);
   cx_train_free_predictions(t);
+  cx_train_set_output(t, NULL);
   cx_train_bar_free(t);
   cx_train_free_signals(t);
   cx_train_free_optimizers(t);

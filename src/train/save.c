@@ -1,5 +1,8 @@
 // train/save: what a checkpoint has of a run, and how a run gets it back.
+#include <string.h>
+
 #include "base/alloc.h"
+#include "base/file.h"
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
@@ -51,11 +54,23 @@ calx_status *cx_train_find_checkpoint(const calx_trainer *t, calx_value **out)
   return calx_load(t->data->ckpt_path, out);
 }
 
+static calx_status *make_folder_of(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  if (slash == NULL || slash == path) return NULL;
+  char *folder = cx_strndup(path, (size_t)(slash - path));
+  if (folder == NULL) return cx_out_of_memory();
+  calx_status *status = cx_folder_make(folder, 0777);
+  cx_free(folder);
+  return status;
+}
+
 calx_status *calx_trainer_save_checkpoint_with(
     calx_trainer *t, const char *path, const calx_trainer_save_options *options)
 {
   (void)options;
   calx_value *checkpoint;
+  CALX_TRY(make_folder_of(path));
   CALX_TRY(cx_train_dump(t, false, &checkpoint));
   calx_status *status = calx_save(checkpoint, path);
   calx_value_free(checkpoint);

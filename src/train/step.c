@@ -69,13 +69,19 @@ void cx_train_update(calx_trainer *t)
   cx_train_step_optimizer(t, 0);
 }
 
+void cx_train_set_output(calx_trainer *t, calx_tensor *output)
+{
+  calx_release(t->output);
+  t->output = output != NULL ? calx_retain(output) : NULL;
+}
+
 // ---- a batch ----------------------------------------------------------------
 
 static bool step_manually(calx_trainer *t, const calx_batch *batch,
                           int64_t batch_idx)
 {
   const int64_t before = t->position.global_step;
-  t->output = loss_of(t, batch, batch_idx);
+  cx_train_set_output(t, loss_of(t, batch, batch_idx));
   return t->position.global_step != before;
 }
 
@@ -84,7 +90,7 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
 {
   if (t->module->manual_optimization) return step_manually(t, batch, batch_idx);
   const int64_t k = t->accumulate;
-  t->output = loss_of(t, batch, batch_idx);
+  cx_train_set_output(t, loss_of(t, batch, batch_idx));
   if (t->output == NULL) return false;
   if (batch_idx % k == 0) {
     cx_train_call(t, CX_TRAIN_HOOK(on_before_zero_grad, STEP));
