@@ -102,13 +102,14 @@ static calx_status *put_automatic(const cx_train_progress *p, int64_t every,
                       all(steps + begun), &ignored);
 }
 
+// Lightning does not begin `current` anew here.
 static calx_status *put_manual(const cx_train_progress *p, calx_value *fit)
 {
   calx_value *ignored;
   int64_t total = p->is_manual ? p->global_step : 0;
   CALX_TRY(put_empty(fit, "epoch_loop.manual_optimization.state_dict"));
   return put_progress(fit, "epoch_loop.manual_optimization.optim_step_progress",
-                      TWO, all(total), all(0), &ignored);
+                      TWO, all(total), all(total), &ignored);
 }
 
 // Lightning counts the batch at whose end the checkpoint was made among those

@@ -19,9 +19,10 @@ warnings.filterwarnings("ignore")
 
 
 class Module(pl.LightningModule):
-    def __init__(self, adam=False):
+    def __init__(self, kind="sgd"):
         super().__init__()
         self.save_hyperparameters()
+        self.automatic_optimization = kind != "manual"
         self.net = torch.nn.ModuleDict(
             {"hidden": torch.nn.Linear(FEATURES, 8), "head": torch.nn.Linear(8, 1)}
         ).double()
@@ -37,16 +38,27 @@ class Module(pl.LightningModule):
 
     def training_step(self, batch, idx):
         self.seen += [self.current_epoch, idx]
-        return self.loss(self.current_epoch, idx)
+        loss = self.loss(self.current_epoch, idx)
+        if not self.automatic_optimization:
+            for opt in self.optimizers():
+                opt.zero_grad()
+            self.manual_backward(loss)
+            for opt in self.optimizers():
+                opt.step()
+        return loss
 
     def validation_step(self, batch, idx):
         self.log("val_loss", self.loss(0, idx))
 
     def configure_optimizers(self):
-        if self.hparams.adam:
-            opt = torch.optim.Adam(self.parameters(), lr=0.05)
+        sgd, adam = torch.optim.SGD, torch.optim.Adam
+        if self.hparams.kind == "manual":
+            hidden, head = (self.net[name].parameters() for name in ("hidden", "head"))
+            return [sgd(hidden, lr=0.05, momentum=0.9), adam(head, lr=0.05)], []
+        if self.hparams.kind == "adam":
+            opt = adam(self.parameters(), lr=0.05)
         else:
-            opt = torch.optim.SGD(self.parameters(), lr=0.05, momentum=0.9)
+            opt = sgd(self.parameters(), lr=0.05, momentum=0.9)
         return [opt], [torch.optim.lr_scheduler.StepLR(opt, 1, gamma=0.5)]
 
 
@@ -70,6 +82,7 @@ class Save(pl.Callback):
 
     def on_train_epoch_end(self, trainer, *_):
         self.save(trainer, "epoch")
+        self.save(trainer, "epoch, 1.5")
 
     def on_train_end(self, trainer, *_):
         self.save(trainer, "fit")
@@ -96,7 +109,7 @@ def trainer_of(job):
 
 
 def of_1_5(path):
-    """As 1.5.10 saved it: no loops, the epoch one ahead, the save's own state key."""
+    """As 1.5.10 saved it: no loops, the epoch one ahead; with classes in it."""
     old = torch.load(path)
     del old["loops"]
     old["epoch"] += 1
@@ -108,7 +121,7 @@ def of_1_5(path):
 
 def run(job):
     loader = torch.utils.data.DataLoader(torch.zeros(BATCHES, 1))
-    module = Module(job.get("adam", False))
+    module = Module(job["kind"])
     trainer = trainer_of(job)
     if job.get("evaluates"):
         loaded = Module.load_from_checkpoint(job["resume"])
@@ -116,7 +129,7 @@ def run(job):
         same = torch.equal(loaded.net["head"].weight, module.net["head"].weight)
         return {"val_loss": result[0]["val_loss"], "same": same}
     trainer.fit(module, loader, loader, ckpt_path=job.get("resume"))
-    if job.get("old"):
+    if job.get("hook") == "epoch, 1.5":
         of_1_5(job["save"])
     return {
         "weights": module.state_dict(),

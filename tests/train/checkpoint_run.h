@@ -12,33 +12,51 @@
 
 enum { RUN_BATCHES = 5, RUN_SIZE = 4, RUN_FEATURES = 6 };
 
+// How the run steps: with one optimiser and a schedule, or, as Lightning's
+// manual optimisation, with two and none.
+typedef enum run_kind { RUN_SGD, RUN_ADAM, RUN_MANUAL } run_kind;
+
 typedef struct run {
   calx_module *model, *hidden, *head;
-  calx_optimizer *opt;
-  calx_lr_scheduler *schedule;
+  calx_optimizer *opts[2];
+  size_t n_opts;
+  calx_lr_scheduler *schedule;  // NULL: none
   cx_train_progress at;
 } run;
 
-static inline run run_begin(bool adam, int64_t accumulate, uint64_t seed)
+static inline void run_make_optimizers(run *r, run_kind kind)
 {
-  run r = { .at = { .accumulate = accumulate } };
+  r->n_opts = kind == RUN_MANUAL ? 2 : 1;
+  if (kind == RUN_MANUAL) {
+    r->opts[0] = calx_sgd(r->hidden, .lr = 0.05, .momentum = 0.9);
+    r->opts[1] = calx_adam(r->head, .lr = 0.05);
+    return;
+  }
+  r->opts[0] = kind == RUN_ADAM
+                   ? calx_adam(r->model, .lr = 0.05)
+                   : calx_sgd(r->model, .lr = 0.05, .momentum = 0.9);
+  r->schedule = calx_step_lr(r->opts[0], 1, .gamma = 0.5);
+  CHECK_STATUS_OK(calx_lr_scheduler_error(r->schedule));
+}
+
+static inline run run_begin(run_kind kind, int64_t accumulate, uint64_t seed)
+{
+  run r = { .at = { .accumulate = accumulate,
+                    .is_manual = kind == RUN_MANUAL } };
   calx_manual_seed(seed);
   r.model = calx_module_new("Net", NULL, NULL);
   r.hidden = calx_nn_linear(r.model, "hidden", RUN_FEATURES, 8);
   r.head = calx_nn_linear(r.model, "head", 8, 1);
   calx_module_to(r.model, CALX_F64);
-  r.opt = adam ? calx_adam(r.model, .lr = 0.05)
-               : calx_sgd(r.model, .lr = 0.05, .momentum = 0.9);
-  r.schedule = calx_step_lr(r.opt, 1, .gamma = 0.5);
+  run_make_optimizers(&r, kind);
   CHECK_STATUS_OK(calx_module_error(r.model));
-  CHECK_STATUS_OK(calx_lr_scheduler_error(r.schedule));
   return r;
 }
 
 static inline void run_end(run *r)
 {
   calx_lr_scheduler_free(r->schedule);
-  calx_optimizer_free(r->opt);
+  for (size_t i = 0; i < r->n_opts; i++) calx_optimizer_free(r->opts[i]);
   calx_module_free(r->model);
 }
 
@@ -73,18 +91,22 @@ static inline void run_batch(run *r)
     at->is_epoch_end = false;
   }
   calx_scope *s = calx_scope_begin();
-  if (at->batch_idx % k == 0) calx_optimizer_zero_grad(r->opt);
+  for (size_t i = 0; at->batch_idx % k == 0 && i < r->n_opts; i++) {
+    calx_optimizer_zero_grad(r->opts[i]);
+  }
   calx_backward(calx_div(run_loss(r), (double)k));
   at->batch_idx++;
   at->batches_seen++;
   at->is_epoch_end = at->batch_idx == RUN_BATCHES;
   if (at->batch_idx % k == 0 || at->is_epoch_end) {
-    calx_optimizer_step(r->opt);
-    at->global_step++;
+    for (size_t i = 0; i < r->n_opts; i++) calx_optimizer_step(r->opts[i]);
+    at->global_step += (int64_t)r->n_opts;
     at->batches_stepped++;
   }
   calx_sync(NULL);
-  if (at->is_epoch_end) calx_lr_scheduler_step(r->schedule);
+  if (at->is_epoch_end && r->schedule != NULL) {
+    calx_lr_scheduler_step(r->schedule);
+  }
   CHECK_STATUS_OK(calx_scope_end(s));
 }
 
@@ -98,10 +120,10 @@ static inline void run_until(run *r, int64_t epochs, int64_t batches)
 static inline cx_train_states run_states(run *r)
 {
   return (cx_train_states){ .model = r->model,
-                            .optimizers = &r->opt,
-                            .n_optimizers = 1,
+                            .optimizers = r->opts,
+                            .n_optimizers = r->n_opts,
                             .schedulers = &r->schedule,
-                            .n_schedulers = 1,
+                            .n_schedulers = r->schedule != NULL,
                             .prefix = "net." };
 }
 
@@ -120,10 +142,11 @@ static inline calx_value *run_checkpoint(run *r)
 static inline void run_restore(run *r, const calx_value *checkpoint)
 {
   cx_train_states states = run_states(r);
-  const int64_t accumulate = r->at.accumulate;
+  const cx_train_progress made = r->at;
   CHECK_STATUS_OK(cx_train_states_get(&states, false, checkpoint));
   CHECK_STATUS_OK(cx_train_loops_get(checkpoint, &r->at));
-  r->at.accumulate = accumulate;
+  r->at.accumulate = made.accumulate;
+  r->at.is_manual = made.is_manual;
 }
 
 // The weights beside those of a state dict whose names begin with "net.".
