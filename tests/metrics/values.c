@@ -1,5 +1,5 @@
 // Values of torchmetrics and scikit-learn, which record.py wrote: of each batch
-// and of all, over and over from a reset.
+// and of all.
 #include "calx/calx.h"
 #include "support/support.h"
 
@@ -162,7 +162,8 @@ static void pass(const values_case *c, calx_metric *m, bool wants)
   CHECK_STATUS_OK(calx_scope_end(scope));
 }
 
-static void try_case(const values_case *c)
+// again: from a reset, by updates alone.
+static void try_case(const values_case *c, bool again)
 {
   const calx_value *o = calx_value_get(c->one, "options");
   calx_metric *m = classification(c->metric, o);
@@ -172,7 +173,7 @@ static void try_case(const values_case *c)
   assert_string_equal(calx_metric_name(m), text(c->one, "name"));
   pass(c, m, true);
   calx_metric_reset(m);
-  pass(c, m, false);
+  if (again) pass(c, m, false);
   calx_metric_free(m);
 }
 
@@ -188,7 +189,7 @@ static void test_values(void **state)
     c.metric = text(c.one, "metric");
     c.data_name = text(c.one, "data");
     c.data = calx_value_get(calx_value_get(file, "data"), c.data_name);
-    try_case(&c);
+    try_case(&c, i % 4 == 0);
   }
   calx_value_free(file);
 }
