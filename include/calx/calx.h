@@ -29,6 +29,7 @@
 #include "calx/layers.h"
 #include "calx/loggers.h"
 #include "calx/lr_scheduler.h"
+#include "calx/metrics.h"
 #include "calx/nn.h"
 #include "calx/ops.h"
 #include "calx/optim.h"

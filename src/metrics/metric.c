@@ -1,0 +1,323 @@
+// metrics/metric: a metric's life: updates, values, reset.
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "calx/dist.h"
+#include "lazy/lazy.h"
+#include "metrics/metrics.h"
+
+// ---- making and ending ------------------------------------------------------
+
+static calx_metric no_memory = { .name = "" };
+
+calx_metric *cx_metrics_new(const cx_metrics_kind *kind, const char *name,
+                            const void *self, size_t size, calx_status *error)
+{
+  calx_metric *m = cx_calloc(1, sizeof *m);
+  void *copy = cx_alloc(size);
+  if (m == NULL || copy == NULL) {
+    cx_free(m);
+    cx_free(copy);
+    calx_status_free(error);
+    return &no_memory;
+  }
+  if (size > 0) memcpy(copy, self, size);
+  *m =
+      (calx_metric){ .kind = kind, .name = name, .self = copy, .error = error };
+  return m;
+}
+
+void cx_metrics_add_state(calx_metric *m, const char *name,
+                          cx_metrics_reduction reduction, calx_dtype dtype,
+                          calx_dims shape)
+{
+  if (m == &no_memory) return;
+  CX_ASSERT(m->n_states < CX_METRICS_STATES);
+  m->states[m->n_states++] = (cx_metrics_state){
+    .name = name, .reduction = reduction, .dtype = dtype, .shape = shape
+  };
+}
+
+void cx_metrics_add_list(calx_metric *m, const char *name)
+{
+  cx_metrics_add_state(m, name, CX_METRICS_CAT, CALX_F64,
+                       calx_dims_of((int64_t[]){ 0 }, 1));
+}
+
+const char *calx_metric_name(const calx_metric *m)
+{
+  return m != NULL ? m->name : "";
+}
+
+const calx_status *calx_metric_error(const calx_metric *m)
+{
+  if (m == NULL) return cx_absent(CX_ABSENT_METRIC);
+  return m == &no_memory ? cx_out_of_memory() : m->error;
+}
+
+void calx_metric_reset(calx_metric *m)
+{
+  if (m == NULL) return;
+  for (size_t i = 0; i < m->n_states; i++) {
+    cx_metrics_state *s = &m->states[i];
+    calx_release(s->tensor);
+    s->tensor = NULL;
+    for (size_t k = 0; k < s->n_list; k++) calx_release(s->list[k]);
+    s->n_list = 0;
+  }
+  m->updates = 0;
+  m->is_wide = false;
+}
+
+void calx_metric_free(calx_metric *m)
+{
+  if (m == NULL || m == &no_memory) return;
+  calx_metric_reset(m);
+  for (size_t i = 0; i < m->n_states; i++) cx_free(m->states[i].list);
+  calx_status_free(m->error);
+  cx_free(m->self);
+  cx_free(m);
+}
+
+// ---- states -----------------------------------------------------------------
+
+double cx_metrics_first(cx_metrics_reduction reduction)
+{
+  if (reduction == CX_METRICS_MIN) return (double)INFINITY;
+  return reduction == CX_METRICS_MAX ? -(double)INFINITY : 0;
+}
+
+calx_tensor *cx_metrics_upload(calx_device *device, calx_dtype dtype,
+                               calx_dims shape, const double *values)
+{
+  int64_t n;
+  size_t bytes, size = calx_dtype_size(dtype);
+  unsigned char *data = NULL;
+  if (cx_dims_bytes(dtype, shape.values, shape.count, &n, &bytes)) {
+    data = cx_alloc(bytes);
+  }
+  if (data == NULL) return cx_lazy_tensor_poison(cx_out_of_memory());
+  for (int64_t i = 0; i < n; i++) {
+    cx_store_double(dtype, data + (size_t)i * size, values[i]);
+  }
+  calx_tensor *t = calx_to(calx_host_tensor(data, dtype, shape), device);
+  cx_free(data);
+  return t;
+}
+
+// A state of this shape before the first update, in no scope.
+static calx_status *begin(calx_metric *m, cx_metrics_state *s, calx_dims shape)
+{
+  int64_t n;
+  size_t bytes;
+  double *values = NULL;
+  if (cx_dims_bytes(CALX_F64, shape.values, shape.count, &n, &bytes)) {
+    values = cx_alloc(bytes);
+  }
+  if (values == NULL) return cx_out_of_memory();
+  for (int64_t i = 0; i < n; i++) values[i] = cx_metrics_first(s->reduction);
+  calx_tensor *t = cx_metrics_upload(m->device, s->dtype, shape, values);
+  cx_free(values);
+  CALX_TRY(cx_status_copy(calx_tensor_error(t)));
+  s->tensor = calx_take(t);
+  return NULL;
+}
+
+static calx_status *append(cx_metrics_state *s, calx_tensor *batch)
+{
+  if (!cx_grow(&s->list, &s->list_capacity, s->n_list + 1, sizeof *s->list)) {
+    return cx_out_of_memory();
+  }
+  s->list[s->n_list++] = calx_retain(batch);
+  return NULL;
+}
+
+static bool is_same_shape(const calx_tensor *a, const calx_tensor *b)
+{
+  const calx_dims x = calx_tensor_shape(a), y = calx_tensor_shape(b);
+  return x.count == y.count &&
+         memcmp(x.values, y.values, x.count * sizeof *x.values) == 0;
+}
+
+static calx_status *add(calx_metric *m, cx_metrics_state *s, calx_tensor *batch)
+{
+  if (s->reduction == CX_METRICS_CAT) return append(s, batch);
+  if (s->tensor == NULL) CALX_TRY(begin(m, s, calx_tensor_shape(batch)));
+  if (!is_same_shape(s->tensor, batch)) {
+    return cx_invalid(
+        "%s: %lld outputs, and an update before had %lld: calx_metric_reset() "
+        "forgets those",
+        m->name, (long long)calx_tensor_numel(batch),
+        (long long)calx_tensor_numel(s->tensor));
+  }
+  calx_tensor *sum = NULL;
+  switch (s->reduction) {
+    case CX_METRICS_MIN: sum = calx_minimum(s->tensor, batch); break;
+    case CX_METRICS_MAX: sum = calx_maximum(s->tensor, batch); break;
+    default: sum = calx_add_with(s->tensor, batch, NULL);
+  }
+  calx_assign(s->tensor, sum);
+  return NULL;
+}
+
+// ---- an update --------------------------------------------------------------
+
+static calx_status *check_tensor(const calx_metric *m, const char *name,
+                                 const calx_tensor *t)
+{
+  if (t == NULL) return cx_invalid("%s: %s is NULL", m->name, name);
+  CALX_TRY(cx_status_copy(calx_tensor_error(t)));
+  if (!calx_tensor_is_host(t)) return NULL;
+  return cx_invalid("%s: %s is a host tensor: move it with calx_to()", m->name,
+                    name);
+}
+
+static bool is_f64(const calx_tensor *t)
+{
+  return t != NULL && calx_tensor_dtype(t) == CALX_F64;
+}
+
+// The batch's states.
+static calx_status *states_of(calx_metric *m, calx_tensor *preds,
+                              calx_tensor *target, calx_tensor **out)
+{
+  CALX_TRY(cx_status_copy(calx_metric_error(m)));
+  CALX_TRY(check_tensor(m, "preds", preds));
+  if (target != NULL) CALX_TRY(check_tensor(m, "target", target));
+  CALX_TRY(m->kind->check(m, preds, target));
+  if (m->device == NULL) m->device = calx_tensor_device(preds);
+  m->kind->update(m, preds, target, out);
+  for (size_t i = 0; i < m->n_states; i++) {
+    CALX_TRY(cx_status_copy(calx_tensor_error(out[i])));
+  }
+  return NULL;
+}
+
+static calx_status *update(calx_metric *m, calx_tensor *preds,
+                           calx_tensor *target, calx_tensor **out_batch)
+{
+  CALX_TRY(states_of(m, preds, target, out_batch));
+  for (size_t i = 0; i < m->n_states; i++) {
+    CALX_TRY(add(m, &m->states[i], out_batch[i]));
+  }
+  m->updates++;
+  m->is_wide |= !m->kind->is_always_f32 && (is_f64(preds) || is_f64(target));
+  return NULL;
+}
+
+// Metrics have no gradient, and autocast does not touch them.
+static calx_dtype begin_plain(void)
+{
+  cx_lazy_no_grad_begin();
+  return cx_lazy_autocast_set(CALX_DTYPE_DEFAULT);
+}
+
+static void end_plain(calx_dtype autocast)
+{
+  (void)cx_lazy_autocast_set(autocast);
+  (void)cx_lazy_no_grad_end();
+}
+
+void calx_metric_update(calx_metric *m, calx_tensor *preds, calx_tensor *target)
+{
+  calx_tensor *batch[CX_METRICS_STATES];
+  const calx_dtype autocast = begin_plain();
+  cx_lazy_scope_pin(update(m, preds, target, batch));
+  end_plain(autocast);
+}
+
+// ---- values -----------------------------------------------------------------
+
+void cx_metrics_warn(const calx_metric *m, const char *line)
+{
+  if (calx_global_ordinal() == 0) cx_log("%s: %s", m->name, line);
+}
+
+static calx_tensor *finish(calx_tensor *value, bool is_wide)
+{
+  return is_wide || calx_tensor_dtype(value) != CALX_F64
+             ? value
+             : calx_to_dtype(value, CALX_F32);
+}
+
+static calx_status *forward(calx_metric *m, calx_tensor *preds,
+                            calx_tensor *target, calx_tensor **out)
+{
+  calx_tensor *batch[CX_METRICS_STATES];
+  CALX_TRY(update(m, preds, target, batch));
+  if (m->kind->of_lists == NULL) {
+    *out = m->kind->value(m, batch);
+    return NULL;
+  }
+  cx_metrics_totals t = { .updates = 1 };
+  calx_status *status = NULL;
+  for (size_t i = 0; i < m->n_states && status == NULL; i++) {
+    status = cx_metrics_total_read(&t.states[i], batch[i]);
+  }
+  if (status == NULL) status = m->kind->of_lists(m, &t, out);
+  cx_metrics_totals_free(&t);
+  return status;
+}
+
+calx_tensor *calx_metric_forward(calx_metric *m, calx_tensor *preds,
+                                 calx_tensor *target)
+{
+  calx_tensor *value = NULL;
+  const calx_dtype autocast = begin_plain();
+  calx_status *status = forward(m, preds, target, &value);
+  if (status == NULL) {
+    value = finish(value, m->is_wide);
+  } else {
+    value = cx_lazy_tensor_poison(status);
+  }
+  end_plain(autocast);
+  return value;
+}
+
+// The value of totals whose device is the metric's.
+static calx_status *value_of(const calx_metric *m, const cx_metrics_totals *t,
+                             calx_tensor **out)
+{
+  if (m->kind->verify != NULL) CALX_TRY(m->kind->verify(m, t));
+  if (m->kind->of_lists != NULL) return m->kind->of_lists(m, t, out);
+  calx_tensor *states[CX_METRICS_STATES];
+  for (size_t i = 0; i < m->n_states; i++) {
+    states[i] = cx_metrics_upload(m->device, m->states[i].dtype,
+                                  t->states[i].shape, t->states[i].values);
+  }
+  *out = m->kind->value(m, states);
+  return NULL;
+}
+
+static calx_status *compute(calx_metric *m, calx_tensor **out)
+{
+  CALX_TRY(cx_status_copy(calx_metric_error(m)));
+  cx_metrics_totals t = { 0 };
+  calx_status *status = cx_metrics_totals_of(m, &t);
+  if (status == NULL && calx_world_size() > 1) {
+    status = cx_metrics_totals_exchange(m, &t);
+  }
+  if (status == NULL && t.updates == 0) {
+    cx_metrics_warn(
+        m,
+        "The ``compute`` method of the metric was called before the ``update`` "
+        "method which may lead to errors, as metric states have not yet been "
+        "updated.");
+  }
+  if (status == NULL) status = value_of(m, &t, out);
+  if (status == NULL) *out = finish(*out, t.is_wide);
+  cx_metrics_totals_free(&t);
+  return status;
+}
+
+calx_tensor *calx_metric_compute(calx_metric *m)
+{
+  calx_tensor *value = NULL;
+  const calx_dtype autocast = begin_plain();
+  calx_status *status = compute(m, &value);
+  if (status != NULL) value = cx_lazy_tensor_poison(status);
+  end_plain(autocast);
+  return value;
+}
