@@ -9,14 +9,12 @@
 
 #include "calx/lightning_module.h"
 #include "calx/lr_scheduler.h"
+#include "calx/metrics.h"
 #include "calx/optim.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Of calx/metrics.h. */
-typedef struct calx_metric calx_metric;
 
 // ---- optimisers -------------------------------------------------------------
 
