@@ -7,12 +7,11 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "io/value.h"
 #include "launcher/spawn.h"
 #include "lazy/lazy.h"
 #include "train/internal.h"
 #include "world/world.h"
-
-static const char key[] = "calx_left";
 
 calx_status *cx_train_back_begin(cx_train_job *job)
 {
@@ -66,19 +65,31 @@ static calx_status *put_metrics(const calx_trainer *t, calx_value *left)
   return NULL;
 }
 
-// The trees that are put into it are the caller's again afterwards.
+static calx_status *put_all(const calx_trainer *t, const cx_train_job *job,
+                            calx_value *left)
+{
+  CALX_TRY(put_position(&t->position, left));
+  CALX_TRY(put_metrics(t, left));
+  if (t->checkpoint != NULL) {
+    CALX_TRY(cx_io_lend(left, "checkpoint", t->checkpoint));
+  }
+  if (job->predictions == NULL) return NULL;
+  return cx_io_lend(left, "predictions", job->predictions);
+}
+
 calx_status *cx_train_back_write(const calx_trainer *t, cx_train_job *job)
 {
   if (job->back == NULL || !calx_trainer_is_global_zero(t)) return NULL;
   calx_value *left = calx_value_container(CALX_KIND_DICT);
-  CALX_TRY(calx_value_set(t->checkpoint, key, left));
-  CALX_TRY(put_position(&t->position, left));
-  CALX_TRY(put_metrics(t, left));
-  if (job->predictions != NULL) {
-    CALX_TRY(calx_value_set(left, "predictions", job->predictions));
-    job->predictions = NULL;
+  if (left == NULL) return cx_out_of_memory();
+  calx_status *status = put_all(t, job, left);
+  if (status == NULL) {
+    status = calx_save(left, job->back, .format = CALX_FORMAT_PT);
   }
-  return calx_save(t->checkpoint, job->back, .format = CALX_FORMAT_PT);
+  cx_io_take_back(left, t->checkpoint);
+  cx_io_take_back(left, job->predictions);
+  calx_value_free(left);
+  return status;
 }
 
 // ---- reading ----------------------------------------------------------------
@@ -98,32 +109,30 @@ static int64_t number_at(const calx_value *list, size_t i)
   return calx_value_as_int(calx_value_item(list, i));
 }
 
-static calx_status *copy_tensors(const calx_value *list, calx_value **out)
+static calx_value *take_item(calx_value *left, const char *name)
 {
-  *out = NULL;
-  if (list == NULL) return NULL;
-  *out = calx_value_container(CALX_KIND_LIST);
-  for (size_t i = 0; i < calx_value_count(list); i++) {
-    calx_tensor *tensor = calx_value_as_tensor(calx_value_item(list, i));
-    CALX_TRY(calx_value_append(*out, calx_value_tensor(tensor)));
-  }
-  return NULL;
+  calx_value *item = calx_value_get(left, name);
+  cx_io_take_back(left, item);
+  return item;
 }
 
 static calx_status *read_back(cx_train_job *job)
 {
+  calx_value *left;
   calx_trainer *t = &job->left;
   calx_load_options o = { .size = sizeof o, .format = CALX_FORMAT_PT };
-  CALX_TRY(calx_load_with(job->back, &o, &t->checkpoint));
-  job->has_left = true;
-  const calx_value *left = calx_value_get(t->checkpoint, key);
+  CALX_TRY(calx_load_with(job->back, &o, &left));
   const calx_value *p = calx_value_get(left, "position");
   t->position = (cx_train_position){ .epoch = number_at(p, 0),
                                      .global_step = number_at(p, 1),
                                      .batches_seen = number_at(p, 2),
                                      .batches_stepped = number_at(p, 3) };
-  CALX_TRY(take_metrics(t, calx_value_get(left, "metrics")));
-  return copy_tensors(calx_value_get(left, "predictions"), &job->predictions);
+  calx_status *status = take_metrics(t, calx_value_get(left, "metrics"));
+  t->checkpoint = take_item(left, "checkpoint");
+  job->predictions = take_item(left, "predictions");
+  job->has_left = true;
+  calx_value_free(left);
+  return status;
 }
 
 calx_status *cx_train_back_end(cx_train_job *job, calx_status *status)

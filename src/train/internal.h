@@ -12,6 +12,7 @@
 #include "calx/io.h"
 #include "calx/loggers.h"
 #include "calx/trainer.h"
+#include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/hooks.h"
 #include "train/results.h"
@@ -197,10 +198,23 @@ void cx_train_free_predictions(calx_trainer *t);
 
 // ---- checkpoints ------------------------------------------------------------
 
+// The optimisers and schedules of a run as two lists.
+typedef struct cx_train_state_lists {
+  calx_optimizer **optimizers;
+  calx_lr_scheduler **schedulers;
+  cx_train_states states;  // of both and the model
+} cx_train_state_lists;
+calx_status *cx_train_list_states(const calx_trainer *t,
+                                  cx_train_state_lists *out) CALX_MUST_USE;
+void cx_train_free_lists(cx_train_state_lists *l);
+
 // All that a fit needs to go on, as a dict of tensors on the host. A
 // collective.
 calx_status *cx_train_dump(calx_trainer *t, bool weights_only,
                            calx_value **out) CALX_MUST_USE;
+// The same with copies on the host, on the first rank of a process; else NULL.
+calx_status *cx_train_dump_host(calx_trainer *t, bool weights_only,
+                                calx_value **out) CALX_MUST_USE;
 // Before the optimisers are made: hooks, callbacks' states, weights.
 calx_status *cx_train_restore_model(calx_trainer *t,
                                     calx_value *checkpoint) CALX_MUST_USE;

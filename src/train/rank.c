@@ -237,9 +237,11 @@ static calx_status *run_stage(calx_trainer *t, cx_train_job *job)
 
 void cx_train_move_state(calx_trainer *from, calx_trainer *to)
 {
-  calx_value_free(to->checkpoint);
   cx_train_free_metrics(to);
-  to->checkpoint = from->checkpoint;
+  if (from->checkpoint != NULL) {
+    calx_value_free(to->checkpoint);
+    to->checkpoint = from->checkpoint;
+  }
   to->metrics = from->metrics;
   to->n_metrics = from->n_metrics;
   to->metrics_capacity = from->metrics_capacity;
@@ -249,17 +251,22 @@ void cx_train_move_state(calx_trainer *from, calx_trainer *to)
   from->n_metrics = from->metrics_capacity = 0;
 }
 
-// All ranks call it: states that are spread over them are joined. What only
-// fit has is left by it alone.
+// An evaluation changes no weights: what the last fit left stays, unless a
+// checkpoint gave others.
+static bool has_other_weights(const calx_trainer *t, const cx_train_job *job)
+{
+  return t->asked == CX_TRAIN_FITTING || t->data->ckpt_path != NULL ||
+         job->trainer->checkpoint == NULL;
+}
+
+// All ranks call it: states that are spread over them are joined.
 static calx_status *leave(calx_trainer *t, cx_train_job *job)
 {
-  calx_value *checkpoint;
-  CALX_TRY(cx_train_dump(t, t->asked != CX_TRAIN_FITTING, &checkpoint));
-  if (cx_train_device_index(t) != 0) {
-    calx_value_free(checkpoint);
-    return NULL;
+  if (has_other_weights(t, job)) {
+    CALX_TRY(
+        cx_train_dump_host(t, t->asked != CX_TRAIN_FITTING, &t->checkpoint));
   }
-  t->checkpoint = checkpoint;
+  if (cx_train_device_index(t) != 0) return NULL;
   for (size_t i = 0; i < t->n_metrics; i++) {
     calx_trainer_callback_metric(t, t->metrics[i].name);
   }

@@ -213,6 +213,10 @@ static calx_status *end_run(calx_trainer *t, int number)
            number);
   }
   CALX_TRY(save(t, number == SIGUSR1));
+  // A rank that ends with an error would end the first one's save.
+  if (calx_world_size() > 1) {
+    CALX_TRY(calx_rendezvous("trainer: signal", NULL, 0, NULL, NULL));
+  }
   if (number == SIGUSR1 && is_first) CALX_TRY(requeue());
   return cx_error(CALX_CANCELLED, "%s ended the run at step %lld",
                   number == SIGUSR1 ? "SIGUSR1" : "SIGTERM",
