@@ -245,6 +245,7 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   *out_pending = !stepped;
   t->position.batches_seen++;
   t->position.batch = i + 1;
+  t->position.is_epoch_end = is_last;
   t->position.samples = calx_loader_state(t->train.loader).samples;
   if (stepped) cx_train_record_signals(t);
   if (is_last || (i + 1) % t->config.steps_per_execution == 0) calx_sync(NULL);
