@@ -245,6 +245,8 @@ void cx_lazy_random_restore(calx_device *device, uint64_t seed, uint64_t draws);
 // Live tensors, scopes: the tests' leak counts.
 long cx_lazy_tensor_live(void);
 long cx_lazy_scope_live(void);
+// Programs that the calling thread has run, reads of pending values too.
+int64_t cx_lazy_thread_programs(void);
 // Programs compiled for the current client so far.
 long cx_lazy_program_count(void);
 

@@ -175,6 +175,33 @@ static void test_steps_per_execution(void **state)
   }
 }
 
+// ---- hooks that look inside -------------------------------------------------
+
+static void read_gradient(calx_trainer *t, void *self)
+{
+  (void)self;
+  calx_tensor *weight = calx_module_find(calx_trainer_model(t), "layer.weight");
+  assert_true(isfinite(calx_item(calx_sum(calx_grad(weight)))));
+}
+
+// Each such step is two programs, and is counted.
+static void test_splits(void **state)
+{
+  (void)state;
+  const calx_lightning_module m =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step,
+                            .hooks = { .on_after_backward = read_gradient });
+  calx_trainer *t =
+      calx_trainer_new(.devices = 1, .max_epochs = 1, .barebones = true);
+  const int64_t before = calx_counter_value("TrainerStepSplits");
+  CHECK_STATUS_OK(fit(t, &m, 16));
+  assert_int_equal(calx_counter_value("TrainerStepSplits") - before, 4);
+  calx_trainer_free(t);
+}
+
 // ---- what must be finite ----------------------------------------------------
 
 static calx_tensor *bad_loss(calx_trainer *t, void *self,
@@ -391,6 +418,7 @@ int main(void)
     SUPPORT_TEST(test_row_C14),
     SUPPORT_TEST(test_manual_refused),
     SUPPORT_TEST(test_steps_per_execution),
+    SUPPORT_TEST(test_splits),
     SUPPORT_TEST(test_row_E20),
     SUPPORT_TEST(test_row_B21),
     SUPPORT_TEST(test_row_C8),
