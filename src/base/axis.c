@@ -73,7 +73,7 @@ static void put_label(char out[CX_AXIS_LABEL], double value, double step,
 static double round_step(double least)
 {
   const double power = pow(10, floor(log10(least)));
-  const double share = least / power;
+  const double share = least / power - 1e-9;
   return power * (share <= 1 ? 1 : share <= 2 ? 2 : share <= 5 ? 5 : 10);
 }
 
@@ -131,8 +131,8 @@ static void add_powers(cx_axis *axis, int every, bool between)
 static void init_log(cx_axis *axis, const cx_axis_range *r)
 {
   axis->is_log = true;
-  axis->low = log10(r->low);
-  axis->high = log10(r->high);
+  axis->low = log10(fmin(fmax(r->low, SMALLEST), LARGEST));
+  axis->high = log10(fmin(fmax(r->high, SMALLEST), LARGEST));
   if (axis->high - axis->low < 1e-3) {
     axis->low -= 0.1;
     axis->high += 0.1;
