@@ -165,14 +165,14 @@ static void put_value(cx_text *out, const cx_plot *plot, const cx_plot_frame *f,
   char x[CX_AXIS_LABEL], y[CX_AXIS_LABEL];
   cx_axis_number(x, s->x[k]);
   cx_axis_number(y, s->y[k]);
-  cx_text_append(out, "<circle class=\"p\" r=\"3\"");
+  cx_text_append(out, "<ellipse class=\"p\" rx=\"3\" ry=\"3\"");
   cx_plot_pixels(out, "cx", cx_plot_x(f, s->x[k]));
   cx_plot_pixels(out, "cy", cx_plot_y(f, s->y[k]));
   cx_text_append(out, "><title>");
   cx_plot_cut(out, s->label, CX_PLOT_CUT);
   cx_text_char(out, '\n');
   cx_html_escape(out, plot->x_label != NULL ? plot->x_label : "x");
-  cx_text_format(out, " %s: %s</title></circle>\n", x, y);
+  cx_text_format(out, " %s: %s</title></ellipse>\n", x, y);
 }
 
 // Those that report their values. They are invisible until the pointer is
@@ -213,7 +213,7 @@ static void put_mark(cx_text *out, const cx_plot *plot, const cx_plot_frame *f)
   cx_plot_number(out, f->top);
   cx_text_char(out, 'V');
   cx_plot_number(out, f->bottom);
-  cx_text_append(out, "\"/>\n<circle r=\"4\"");
+  cx_text_append(out, "\"/>\n<ellipse rx=\"4\" ry=\"4\"");
   cx_plot_pixels(out, "cx", x);
   cx_plot_pixels(out, "cy", y);
   cx_text_append(out, "/>\n</g>\n");

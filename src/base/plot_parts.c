@@ -1,5 +1,4 @@
-// base/plot_parts: see plot_parts.h. Colours and fonts are attributes, which
-// the style sheet's rules replace on dark screens.
+// base/plot_parts: see plot_parts.h.
 #include "base/plot_parts.h"
 
 #include <math.h>
@@ -9,14 +8,7 @@
 #include "base/html.h"
 #include "base/plot.h"
 
-enum { COLOURS = 8 };
-
-static const char *const light[COLOURS] = { "#2563c9", "#d9480f", "#2b8a3e",
-                                            "#9c36b5", "#c2255c", "#0b7285",
-                                            "#8f6400", "#5c636a" };
-static const char *const dark[COLOURS] = { "#6ea8fe", "#ff922b", "#69db7c",
-                                           "#da77f2", "#f783ac", "#3bc9db",
-                                           "#ffd43b", "#adb5bd" };
+enum { MARGIN = 14 };  // of a file, pixels
 
 // ---- elements ---------------------------------------------------------------
 
@@ -92,57 +84,42 @@ static void put_title(cx_text *out, const char *title, int width)
            title, (size_t)(width / 9));
 }
 
+// A file has a margin around the plot, and its own style sheet.
+static void put_file_head(cx_text *out, int width, int height)
+{
+  cx_text_append(out, "<style>\n");
+  cx_plot_style(out);
+  cx_text_format(out,
+                 "</style>\n<rect class=\"b\" x=\"%d\" y=\"%d\" "
+                 "width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n",
+                 -MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN);
+}
+
 void cx_plot_begin(cx_text *out, const char *title, int width, int height,
                    bool is_file)
 {
+  const int margin = is_file ? MARGIN : 0;
   cx_text_append(out, "<svg class=\"plot\"");
   if (is_file) {
     cx_text_format(out,
                    " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
                    "height=\"%d\"",
-                   width, height);
+                   width + 2 * margin, height + 2 * margin);
   }
   cx_text_format(out,
-                 " viewBox=\"0 0 %d %d\" font-size=\"12\" "
+                 " viewBox=\"%d %d %d %d\" font-size=\"12\" "
                  "font-family=\"system-ui,Segoe UI,Roboto,DejaVu "
                  "Sans,sans-serif\" role=\"img\" aria-label=\"",
-                 width, height);
+                 -margin, -margin, width + 2 * margin, height + 2 * margin);
   cx_html_escape(out, title != NULL ? title : "plot");
   cx_text_append(out, "\">\n");
-  if (is_file) {
-    cx_text_append(out, "<style>\n");
-    cx_plot_style(out);
-    cx_text_append(out,
-                   "</style>\n<rect class=\"b\" width=\"100%\" "
-                   "height=\"100%\" fill=\"#ffffff\"/>\n");
-  }
+  if (is_file) put_file_head(out, width, height);
   if (title != NULL) put_title(out, title, width);
 }
 
 void cx_plot_end(cx_text *out)
 {
   cx_text_append(out, "</svg>\n");
-}
-
-void cx_plot_group(cx_text *out, size_t k)
-{
-  k %= COLOURS;
-  cx_text_format(out, "<g class=\"s%zu\" stroke=\"%s\" fill=\"%s\">\n", k,
-                 light[k], light[k]);
-}
-
-void cx_plot_style(cx_text *out)
-{
-  cx_text_append(out,
-                 ".plot .p:hover{fill-opacity:1}\n"
-                 "@media(prefers-color-scheme:dark){"
-                 ".plot .t{fill:#e6edf3}.plot .l{fill:#9198a1}"
-                 ".plot .g{stroke:#30363d}.plot .a{stroke:#6e7681}"
-                 ".plot .b{fill:#161b22}.plot .m{stroke:#ff7b72;fill:#ff7b72}");
-  for (int k = 0; k < COLOURS; k++) {
-    cx_text_format(out, ".plot .s%d{stroke:%s;fill:%s}", k, dark[k], dark[k]);
-  }
-  cx_text_append(out, "}\n");
 }
 
 // ---- axes -------------------------------------------------------------------

@@ -21,7 +21,7 @@ static void halve(cx_loggers_curve *c)
   }
 }
 
-static bool make_place(cx_loggers_curve *c)
+static bool make_slot(cx_loggers_curve *c)
 {
   size_t capacity = c->capacity;
   if (!cx_grow(&c->x, &capacity, c->kept + 1, sizeof *c->x)) return false;
@@ -42,7 +42,7 @@ static void take_extremes(cx_loggers_curve *c, cx_loggers_point p)
 static calx_status *add_point(cx_loggers_curve *c, cx_loggers_point p)
 {
   if (c->kept == CX_LOGGERS_POINTS) halve(c);
-  if (!make_place(c)) return cx_out_of_memory();
+  if (!make_slot(c)) return cx_out_of_memory();
   take_extremes(c, p);
   c->x[c->kept] = (double)p.step;
   c->y[c->kept] = p.value;

@@ -132,7 +132,7 @@ static void test_gaps(void **state)
       plotted(&(cx_plot){ .series = &s, .n_series = 1, .x_label = "step" });
   assert_int_equal(count_points(svg), 4);
   assert_int_equal(count(svg, "h0"), 2);  // 3 and 4 stand alone
-  assert_int_equal(count(svg, "<circle"), 4);
+  assert_int_equal(count(svg, "<ellipse"), 4);
   assert_non_null(strstr(svg, "<title>loss\nstep 3: 3</title>"));
   cx_free(svg);
 }
@@ -197,7 +197,7 @@ static void test_many(void **state)
   }
   char *svg = plotted(&(cx_plot){ .series = series, .n_series = 10 });
   assert_int_equal(count_points(svg), 10 * N);
-  assert_in_range(count(svg, "<circle"), 10 * 100, 10 * 101);
+  assert_in_range(count(svg, "<ellipse"), 10 * 100, 10 * 101);
   assert_int_equal(count(svg, "class=\"s0\""), 4);  // curves, legend: 0 and 8
   cx_free(svg);
 }

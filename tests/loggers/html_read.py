@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 SCRIPT = "<script>alert(\"1\")</script> & 'x'"
 UNICODE = "\u00e9  [31m?\n\u202e"
 ELEMENTS = """html head meta title style body header h1 span p section h2 div svg g path
-    text circle table thead tbody tr th td pre details summary ul li b br rect""".split()
+    text ellipse table thead tbody tr th td pre details summary ul li b br rect""".split()
 
 
 class Reader(HTMLParser):
