@@ -158,8 +158,8 @@ void cx_axis_init(cx_axis *axis, const cx_axis_range *range)
 
 double cx_axis_at(const cx_axis *axis, double value)
 {
-  if (axis->is_log) value = value > 0 ? log10(value) : (double)NAN;
-  if (!isfinite(value)) return NAN;
+  if (axis->is_log) value = value > 0 ? log10(value) : nan("");
+  if (!isfinite(value)) return nan("");
   const double at = (value - axis->low) / (axis->high - axis->low);
   return fmin(fmax(at, 0), 1);
 }

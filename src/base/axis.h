@@ -15,7 +15,7 @@ typedef struct cx_axis {
 } cx_axis;
 
 // A range of values, which must be finite; low <= high. A range without extent
-// is given some. About `wanted` ticks, at most 8.
+// is given some. About `wanted` ticks are made; 2 to 12 may be.
 typedef struct cx_axis_range {
   double low, high;
   int wanted;

@@ -85,7 +85,7 @@ static cx_plot_frame frame_of(const cx_plot *plot, int width, int height,
       &f.y, &(cx_axis_range){
                 .low = y.low, .high = y.high, .wanted = 5, .is_round = true });
   f.left = label_width(&f.y) + 10 + (plot->y_label != NULL ? 18 : 0);
-  f.right = width - 16;
+  f.right = width - 24;  // half a label
   f.bottom = height - (plot->x_label != NULL ? 40 : 24);
   return f;
 }

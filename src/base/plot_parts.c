@@ -14,10 +14,12 @@ enum { MARGIN = 14 };  // of a file, pixels
 
 void cx_plot_number(cx_text *out, double value)
 {
-  const long tenths = isfinite(value) ? lround(value * 10) : 0;
+  const int64_t tenths = isfinite(value) ? llround(value * 10) : 0;
   if (tenths < 0) cx_text_char(out, '-');
-  cx_text_int(out, labs(tenths) / 10);
-  if (tenths % 10 != 0) cx_text_format(out, ".%ld", labs(tenths) % 10);
+  cx_text_int(out, llabs(tenths) / 10);
+  if (tenths % 10 == 0) return;
+  cx_text_char(out, '.');
+  cx_text_int(out, llabs(tenths) % 10);
 }
 
 void cx_plot_pixels(cx_text *out, const char *name, double value)

@@ -167,7 +167,7 @@ static void put_compiles(cx_text *out, const cx_debug_run_data *r)
   const char *unit;
   const double scale = scale_of(most, &unit);
   cx_plot_frame f = {
-    .left = LEFT, .top = 32, .right = WIDTH - 16, .bottom = HEIGHT - 8
+    .left = LEFT, .top = 32, .right = WIDTH - 24, .bottom = HEIGHT - 8
   };
   cx_axis_init(&f.x, &(cx_axis_range){ .high = r->seconds, .wanted = 12 });
   cx_axis_init(&f.y, &(cx_axis_range){

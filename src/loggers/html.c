@@ -124,9 +124,11 @@ static char *copy_text(const char *text)
 {
   cx_text copy = { 0 };
   const size_t size = strlen(text);
-  cx_text_append_n(&copy, text, size < MOST_NOTE ? size : MOST_NOTE);
-  if (size > MOST_NOTE) {
-    cx_text_format(&copy, "\n… and %zu bytes more", size - MOST_NOTE);
+  size_t kept = size < MOST_NOTE ? size : MOST_NOTE;
+  while (kept > 0 && ((unsigned char)text[kept] & 0xc0) == 0x80) kept--;
+  cx_text_append_n(&copy, text, kept);
+  if (kept < size) {
+    cx_text_format(&copy, "\n… and %zu bytes more", size - kept);
   }
   char *out = cx_text_take(&copy);
   cx_text_free(&copy);

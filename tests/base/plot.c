@@ -76,7 +76,7 @@ static void test_numbers(void **state)
     const char *text;
   } numbers[] = {
     { 0.1, "0.1" },           { 1e-5, "1e-5" },     { -1.5e-300, "-1.5e-300" },
-    { 1234567, "1.23457e6" }, { 123456, "123456" }, { NAN, "nan" }
+    { 1234567, "1.23457e6" }, { 123456, "123456" }, { NONE, "nan" }
   };
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     char text[CX_AXIS_LABEL];

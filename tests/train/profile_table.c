@@ -4,6 +4,8 @@
 #include "loggers/number.h"
 #include "support/support.h"
 
+#define NONE ((double)NAN)
+
 typedef struct profile_case {
   const char *name;
   cx_train_profile profile;  // without its rows
@@ -39,7 +41,7 @@ static void test_parts(void **state)
 {
   (void)state;
   const cx_train_profile_row rows[] = {
-    { "a", 2, 0.5, { 0.125, NAN, NAN, NAN } },
+    { "a", 2, 0.5, { 0.125, NONE, NONE, NONE } },
     { "bc", 1, 1.5, { 1, 0.25, 1e-5, 0 } },
   };
   static const char wanted[] =  // five lines of dashes and four rows
@@ -75,7 +77,7 @@ static void test_rounded(void **state)
     { 123.456789, 3, "1.23e+02" },
     { 99.96, 3, "1e+02" },
     { 12.3, 3, "12.3" },
-    { NAN, 5, "nan" },
+    { NONE, 5, "nan" },
     { -HUGE_VAL, 5, "-inf" },
     { -1e-300, 5, "-1e-300" },
     { 0.1, 17, "0.10000000000000001" },
