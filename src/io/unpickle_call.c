@@ -54,6 +54,7 @@ static const struct {
   { "torch Size", CX_IO_SIZE, 0 },
   { "collections OrderedDict", CX_IO_DICT, 0 },
   { "collections defaultdict", CX_IO_DICT, 0 },
+  { "collections Counter", CX_IO_DICT, 0 },
   { "pytorch_lightning.utilities.parsing AttributeDict", CX_IO_DICT, 0 },
   { "lightning.pytorch.utilities.parsing AttributeDict", CX_IO_DICT, 0 },
   { "lightning_fabric.utilities.data AttributeDict", CX_IO_DICT, 0 },
@@ -78,10 +79,10 @@ calx_status *cx_io_unpickle_name(cx_io_unpickling *u, const char *module,
                                  size_t module_size, const char *name,
                                  size_t name_size, cx_io_node **out)
 {
-  char text[256];
-  snprintf(text, sizeof text, "%.*s.%.*s",
-           module_size > 100 ? 100 : (int)module_size, module,
-           name_size > 100 ? 100 : (int)name_size, name);
+  char from[101], called[101], text[256];
+  cx_text_plain(module, module_size, from, sizeof from);
+  cx_text_plain(name, name_size, called, sizeof called);
+  snprintf(text, sizeof text, "%s.%s", from, called);
   cx_io_node *node = cx_io_node_foreign(u, CALX_KIND_NONE, text, u->op);
   *out = node;
   if (node == NULL) return cx_out_of_memory();
