@@ -277,8 +277,8 @@ typedef struct CALX_OPTIONS calx_load_options {
  * is a tensor, a .npz a dict; big-endian and column-major arrays are turned.
  * Of a .pt a namespace is a dict, a path a text, a number of numpy's a number.
  * Objects of other classes make it unreadable, but in Lightning's checkpoints
- * beside the states of the model, optimisers and schedules: they are None
- * there, and a line of the log says how many.
+ * beside the states of the model and the optimisers: they are None there, and a
+ * line of the log says how many.
  * @param path  of any size; what it claims is checked against what it has,
  *              before anything is unpacked. Expanded tensors may come to 1 GiB
  * @errors  NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS it is damaged:

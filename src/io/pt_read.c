@@ -58,9 +58,10 @@ static calx_status *leave_out(reading *r, calx_status *why, calx_value **out)
   *out = NULL;
   if (!r->is_lenient) return why;
   if (r->unread++ == 0) {
-    snprintf(r->first, sizeof r->first, "in '%.*s': %s",
-             r->key->as.text.size > 60 ? 60 : (int)r->key->as.text.size,
-             r->key->as.text.data, cx_status_sentence(why));
+    char key[64];
+    cx_text_plain(r->key->as.text.data, r->key->as.text.size, key, sizeof key);
+    snprintf(r->first, sizeof r->first, "in '%s': %s", key,
+             cx_status_sentence(why));
   }
   calx_status_free(why);
   *out = calx_value_none();
@@ -156,14 +157,15 @@ static bool is_text(const cx_io_node *node, const char *text)
          memcmp(node->as.text.data, text, node->as.text.size) == 0;
 }
 
-// The root's item of this key is read next.
+// The root's item of this key is read next. What a schedule's state lacks is
+// reported when it is loaded; an optimiser would begin anew without it.
 static void begin_item(reading *r, const cx_io_node *key)
 {
   r->key = key;
-  r->is_lenient =
-      r->is_lightning && key->what == CX_IO_NODE_VALUE &&
-      key->type == CALX_KIND_STRING && !is_text(key, "state_dict") &&
-      !is_text(key, "optimizer_states") && !is_text(key, "lr_schedulers");
+  r->is_lenient = r->is_lightning && key->what == CX_IO_NODE_VALUE &&
+                  key->type == CALX_KIND_STRING &&
+                  !is_text(key, "state_dict") &&
+                  !is_text(key, "optimizer_states");
 }
 
 static calx_status *fill_item(reading *r, const cx_io_node *key,

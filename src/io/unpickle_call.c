@@ -54,6 +54,7 @@ static const struct {
   { "torch Size", CX_IO_SIZE, 0 },
   { "collections OrderedDict", CX_IO_DICT, 0 },
   { "collections defaultdict", CX_IO_DICT, 0 },
+  { "collections Counter", CX_IO_DICT, 0 },
   { "pytorch_lightning.utilities.parsing AttributeDict", CX_IO_DICT, 0 },
   { "lightning.pytorch.utilities.parsing AttributeDict", CX_IO_DICT, 0 },
   { "lightning_fabric.utilities.data AttributeDict", CX_IO_DICT, 0 },
@@ -78,10 +79,10 @@ calx_status *cx_io_unpickle_name(cx_io_unpickling *u, const char *module,
                                  size_t module_size, const char *name,
                                  size_t name_size, cx_io_node **out)
 {
-  char text[256];
-  snprintf(text, sizeof text, "%.*s.%.*s",
-           module_size > 100 ? 100 : (int)module_size, module,
-           name_size > 100 ? 100 : (int)name_size, name);
+  char from[101], called[101], text[256];
+  cx_text_plain(module, module_size, from, sizeof from);
+  cx_text_plain(name, name_size, called, sizeof called);
+  snprintf(text, sizeof text, "%s.%s", from, called);
   cx_io_node *node = cx_io_node_foreign(u, CALX_KIND_NONE, text, u->op);
   *out = node;
   if (node == NULL) return cx_out_of_memory();
@@ -132,14 +133,15 @@ static bool take_numbers(const cx_io_node *tuple, size_t rank, int64_t *out)
   return true;
 }
 
-// Whether argument i is foreign. What is made of it is so too: *out.
-static bool is_foreign(const cx_io_node *args, size_t i, cx_io_node **out)
+// Whether an argument is foreign. What is made of it is so too: *out.
+static bool has_foreign(const cx_io_node *args, cx_io_node **out)
 {
-  if (i >= args->as.list.count) return false;
-  cx_io_node *arg = args->as.list.items[i];
-  if (!cx_io_node_is_foreign(arg)) return false;
-  *out = arg;
-  return true;
+  for (size_t i = 0; i < args->as.list.count; i++) {
+    if (!cx_io_node_is_foreign(args->as.list.items[i])) continue;
+    *out = args->as.list.items[i];
+    return true;
+  }
+  return false;
 }
 
 // ---- calls ------------------------------------------------------------------
@@ -151,9 +153,7 @@ static calx_status *rebuild(cx_io_unpickling *u, const cx_io_node *args,
 {
   cx_io_node *const *a = args->as.list.items;
   size_t n = args->as.list.count;
-  if (is_foreign(args, 0, out) || (has_dtype && is_foreign(args, 6, out))) {
-    return NULL;
-  }
+  if (has_foreign(args, out)) return NULL;
   if (n < (has_dtype ? 7u : 6u) || a[0]->what != CX_IO_NODE_STORAGE ||
       !is_natural(a[1]) || !is_value(a[2], CALX_KIND_TUPLE)) {
     return wrong_arguments(u, "_rebuild_tensor");
@@ -195,7 +195,7 @@ static calx_status *rebuild(cx_io_unpickling *u, const cx_io_node *args,
 static calx_status *first_tensor(cx_io_unpickling *u, const char *call,
                                  const cx_io_node *args, cx_io_node **out)
 {
-  if (is_foreign(args, 0, out)) return NULL;
+  if (has_foreign(args, out)) return NULL;
   if (args->as.list.count == 0 ||
       args->as.list.items[0]->what != CX_IO_NODE_TENSOR) {
     return wrong_arguments(u, call);
@@ -210,7 +210,7 @@ static calx_status *from_type(cx_io_unpickling *u, const cx_io_node *args,
                               cx_io_node **out)
 {
   cx_io_node *const *a = args->as.list.items;
-  if (is_foreign(args, 0, out) || is_foreign(args, 1, out)) return NULL;
+  if (has_foreign(args, out)) return NULL;
   bool right = args->as.list.count == 4 && a[0]->what == CX_IO_NODE_CALL &&
                a[1]->what == CX_IO_NODE_CALL &&
                a[1]->call == CX_IO_TENSOR_TYPE &&
@@ -316,7 +316,7 @@ calx_status *cx_io_unpickle_storage(cx_io_unpickling *u, const cx_io_node *id,
 {
   *out = NULL;
   cx_io_node *const *a = id->as.list.items;
-  if (is_value(id, CALX_KIND_TUPLE) && is_foreign(id, 1, out)) return NULL;
+  if (is_value(id, CALX_KIND_TUPLE) && has_foreign(id, out)) return NULL;
   bool right = is_value(id, CALX_KIND_TUPLE) && id->as.list.count == 5 &&
                is_value(a[0], CALX_KIND_STRING) && a[0]->as.text.size == 7 &&
                memcmp(a[0]->as.text.data, "storage", 7) == 0 &&

@@ -22,29 +22,43 @@ calx_status *cx_io_unpickle_foreign(cx_io_unpickling *u, const cx_io_node *of,
 
 // ---- dicts ------------------------------------------------------------------
 
-// A dict's items come later. Its arguments are what defaultdict() makes of a
-// key that is not there, or nothing.
+static calx_status *add_items(cx_io_unpickling *u, cx_io_node *to,
+                              const cx_io_node *from)
+{
+  size_t n = from->as.list.count;
+  for (size_t i = 0; to != from && i < n; i++) {
+    if (!cx_io_node_add(u, to, from->as.list.items[i])) {
+      return cx_out_of_memory();
+    }
+  }
+  return NULL;
+}
+
+// A dict's items come later, or, as those of a Counter, in a dict. defaultdict
+// has as argument what makes the value of a key that is not there.
 calx_status *cx_io_unpickle_new(cx_io_unpickling *u, const cx_io_node *class,
                                 const cx_io_node *args, cx_io_node **out)
 {
   *out = NULL;
-  if (cx_io_node_is_foreign(class))
+  if (cx_io_node_is_foreign(class)) {
     return cx_io_unpickle_foreign(u, class, out);
+  }
   bool known = class->what == CX_IO_NODE_CALL &&
                (class->call == CX_IO_DICT || class->call == CX_IO_NAMESPACE);
   if (!known) {
     return cx_io_unpickle_bad(u, CALX_UNIMPLEMENTED,
                               "an object of a class, which is not made");
   }
-  bool has_items = !is_value(args, CALX_KIND_TUPLE);
-  for (size_t i = 0; !has_items && i < args->as.list.count; i++) {
-    has_items = args->as.list.items[i]->what == CX_IO_NODE_VALUE;
+  size_t n = is_value(args, CALX_KIND_TUPLE) ? args->as.list.count : 2;
+  const cx_io_node *arg = n == 1 ? args->as.list.items[0] : NULL;
+  bool has_items = arg != NULL && is_value(arg, CALX_KIND_DICT);
+  if (n > 1 || (arg != NULL && !has_items && arg->what == CX_IO_NODE_VALUE)) {
+    return cx_io_unpickle_foreign(u, class, out);
   }
-  if (has_items) return cx_io_unpickle_foreign(u, class, out);
   *out = cx_io_node_new(u, CALX_KIND_DICT);
   if (*out == NULL) return cx_out_of_memory();
   (*out)->call = class->call;
-  return NULL;
+  return has_items ? add_items(u, *out, arg) : NULL;
 }
 
 // numpy gives a dtype (3, '<', …).
@@ -77,12 +91,7 @@ calx_status *cx_io_unpickle_state(cx_io_unpickling *u, cx_io_node *object,
   if (object->call != CX_IO_NAMESPACE || !is_value(state, CALX_KIND_DICT)) {
     return NULL;
   }
-  for (size_t i = 0; object != state && i < state->as.list.count; i++) {
-    if (!cx_io_node_add(u, object, state->as.list.items[i])) {
-      return cx_out_of_memory();
-    }
-  }
-  return NULL;
+  return add_items(u, object, state);
 }
 
 // ---- paths ------------------------------------------------------------------
@@ -98,7 +107,7 @@ calx_status *cx_io_unpickle_path(cx_io_unpickling *u, const cx_io_node *callee,
     }
     size += part->as.text.size + 1;
   }
-  char *path = cx_arena_alloc(u->arena, size + 1);
+  char *path = cx_arena_alloc(u->arena, size + 2);
   cx_io_node *node = cx_io_node_new(u, CALX_KIND_STRING);
   if (path == NULL || node == NULL) return cx_out_of_memory();
   size_t at = 0;
@@ -109,6 +118,7 @@ calx_status *cx_io_unpickle_path(cx_io_unpickling *u, const cx_io_node *callee,
     memcpy(path + at, part->as.text.data, part->as.text.size);
     at += part->as.text.size;
   }
+  if (at == 0) path[at++] = '.';
   node->as.text.data = path;
   node->as.text.size = at;
   *out = node;

@@ -298,7 +298,9 @@ static calx_status *get_epochs(const calx_value *fit, bool *out_inside,
 {
   const calx_value *d;
   counter current;
+  *out_inside = false;
   CALX_TRY(get_dict(fit, "epoch_progress", &d));
+  if (d == NULL) return NULL;
   CALX_TRY(get_counter(d, "epoch_progress", "current", &current));
   out->epoch = current.processed > current.completed ? current.processed
                                                      : current.completed;

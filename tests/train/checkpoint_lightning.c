@@ -196,6 +196,23 @@ static void put_save(calx_value *jobs, const save *s, const char *path)
   }
 }
 
+// What users hand over is read as far as it is plain.
+static void check_args(const calx_value *checkpoint)
+{
+  const calx_value *args =
+      calx_value_get(calx_value_get(checkpoint, "hyper_parameters"), "args");
+  assert_int_equal(calx_value_count(args), 3);
+  CHECK_CLOSE(calx_value_as_float(calx_value_get(args, "rate")), 0.25, 0);
+  assert_string_equal(calx_value_as_string(calx_value_get(args, "data")),
+                      "data/mnist");
+  assert_int_equal(calx_value_kind(calx_value_get(args, "act")),
+                   CALX_KIND_NONE);
+  const calx_value *timer =
+      calx_value_get(calx_value_get(checkpoint, "callbacks"), "Timer");
+  bool is_old = calx_value_get(checkpoint, "loops") == NULL;
+  assert_int_equal(calx_value_count(timer), is_old ? 0 : 1);
+}
+
 // The class that is a key and the one that is a value are not in the way.
 static void check_old(const calx_value *checkpoint)
 {
@@ -267,6 +284,7 @@ static void check_save(const save *s, const char *path,
   if (strcmp(s->hook, "batch") == 0 && s->inside > 0) {
     check_loops(&r, checkpoint);
   }
+  check_args(checkpoint);
   if (strcmp(s->hook, "epoch, 1.5") == 0) check_old(checkpoint);
   calx_value_free(checkpoint);
   run_until(&r, EPOCHS, 0);

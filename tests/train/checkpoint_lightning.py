@@ -2,11 +2,14 @@
 says. The model, its data and its numbers are those of checkpoint_run.h.
 """
 
+import argparse
 import logging
 import os
+import pathlib
 import sys
 import warnings
 
+import numpy as np
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -14,12 +17,14 @@ import with_torchvision  # noqa: E402, F401
 import pytorch_lightning as pl  # noqa: E402
 
 BATCHES, SIZE, FEATURES = 5, 4, 6
+# What users hand over beside numbers and texts; weights_only refuses it.
+ARGS = argparse.Namespace(rate=np.float64(0.25), data=pathlib.Path("data/mnist"), act=torch.nn.ReLU())
 logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore")
 
 
 class Module(pl.LightningModule):
-    def __init__(self, kind="sgd"):
+    def __init__(self, kind="sgd", args=None):
         super().__init__()
         self.save_hyperparameters()
         self.automatic_optimization = kind != "manual"
@@ -92,6 +97,9 @@ class Save(pl.Callback):
 
 
 def trainer_of(job):
+    callbacks = [Save(job), pl.callbacks.Timer("00:01:00:00")]
+    if job.get("validates"):
+        callbacks.append(pl.callbacks.EarlyStopping("val_loss", patience=99))
     return pl.Trainer(
         accelerator="cpu",
         max_epochs=job.get("max_epochs", -1),
@@ -99,7 +107,7 @@ def trainer_of(job):
         accumulate_grad_batches=job.get("accumulate", 1),
         val_check_interval=job.get("val_check_interval", 1.0),
         limit_val_batches=2 if job.get("validates") else 0,
-        callbacks=[Save(job)] if "save" in job else [],
+        callbacks=callbacks if "save" in job else [],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -110,7 +118,7 @@ def trainer_of(job):
 
 def of_1_5(path):
     """As 1.5.10 saved it: no loops, the epoch one ahead; with classes in it."""
-    old = torch.load(path)
+    old = torch.load(path, weights_only=False)
     del old["loops"]
     old["epoch"] += 1
     old["pytorch-lightning_version"] = "1.5.10"
@@ -121,7 +129,7 @@ def of_1_5(path):
 
 def run(job):
     loader = torch.utils.data.DataLoader(torch.zeros(BATCHES, 1))
-    module = Module(job["kind"])
+    module = Module(job["kind"], ARGS if "save" in job else None)
     trainer = trainer_of(job)
     if job.get("evaluates"):
         loaded = Module.load_from_checkpoint(job["resume"])
