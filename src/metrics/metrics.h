@@ -29,7 +29,7 @@ typedef struct cx_metrics_state {
   cx_metrics_reduction reduction;
   calx_dtype dtype;     // i64 for counts, else f64; not of a list
   calx_dims shape;      // before the first update, which may bring another
-  calx_tensor *tensor;  // owned; NULL before the first update, and of a list
+  calx_tensor *tensor;  // owned; NULL of a list
   calx_tensor **list;   // CAT: of each update, owned
   size_t n_list, list_capacity;
 } cx_metrics_state;
@@ -73,7 +73,7 @@ struct calx_metric {
   size_t n_states;
   int64_t updates;
   bool is_wide;         // as of cx_metrics_totals
-  calx_device *device;  // of the first update; NULL: the current one
+  calx_device *device;  // of the states
   calx_status *error;
 };
 
@@ -87,7 +87,7 @@ void cx_metrics_add_state(calx_metric *m, const char *name,
                           calx_dims shape);
 // A state that is a list.
 void cx_metrics_add_list(calx_metric *m, const char *name);
-// What a state begins with.
+// What a state begins with: it changes nothing.
 double cx_metrics_first(cx_metrics_reduction reduction);
 
 // A line that only the first rank writes: all have the same totals.
@@ -112,8 +112,9 @@ calx_status *cx_metrics_totals_of(const calx_metric *m,
 calx_status *cx_metrics_totals_exchange(const calx_metric *m,
                                         cx_metrics_totals *t) CALX_MUST_USE;
 void cx_metrics_totals_free(cx_metrics_totals *t);
-// A tensor of the current scope with these elements.
+// A tensor of the current scope with these elements, or all the first one.
 calx_tensor *cx_metrics_upload(calx_device *device, calx_dtype dtype,
-                               calx_dims shape, const double *values);
+                               calx_dims shape, const double *values,
+                               bool is_one);
 
 #endif
