@@ -26,6 +26,7 @@ calx_metric *cx_metrics_new(const cx_metrics_kind *kind, const char *name,
   if (size > 0) memcpy(copy, self, size);
   *m =
       (calx_metric){ .kind = kind, .name = name, .self = copy, .error = error };
+  if (error == NULL) m->device = cx_lazy_device_or_current(NULL);
   return m;
 }
 
@@ -112,6 +113,12 @@ void cx_metrics_add_list(calx_metric *m, const char *name)
   if (m != &no_memory) new_state(m, name, CX_METRICS_CAT);
 }
 
+static void drop_list(cx_metrics_state *s)
+{
+  for (size_t k = 0; k < s->n_list; k++) calx_release(s->list[k]);
+  s->n_list = 0;
+}
+
 static calx_status *reset(calx_metric *m)
 {
   CALX_TRY(cx_status_copy(calx_metric_error(m)));
@@ -119,8 +126,7 @@ static calx_status *reset(calx_metric *m)
   m->is_wide = false;
   for (size_t i = 0; i < m->n_states; i++) {
     cx_metrics_state *s = &m->states[i];
-    for (size_t k = 0; k < s->n_list; k++) calx_release(s->list[k]);
-    s->n_list = 0;
+    drop_list(s);
     if (s->tensor != NULL) CALX_TRY(begin(m, s, s->shape));
   }
   return NULL;
@@ -136,7 +142,7 @@ void calx_metric_free(calx_metric *m)
   if (m == NULL || m == &no_memory) return;
   for (size_t i = 0; i < m->n_states; i++) {
     cx_metrics_state *s = &m->states[i];
-    for (size_t k = 0; k < s->n_list; k++) calx_release(s->list[k]);
+    drop_list(s);
     cx_free(s->list);
     calx_release(s->tensor);
   }
@@ -147,13 +153,6 @@ void calx_metric_free(calx_metric *m)
 
 // ---- adding a batch ---------------------------------------------------------
 
-static bool is_same_shape(const calx_tensor *a, const calx_tensor *b)
-{
-  const calx_dims x = calx_tensor_shape(a), y = calx_tensor_shape(b);
-  return x.count == y.count &&
-         memcmp(x.values, y.values, x.count * sizeof *x.values) == 0;
-}
-
 // What a state is to become, but for a list; all that can fail.
 static calx_status *prepare(calx_metric *m, cx_metrics_state *s,
                             calx_tensor *batch, calx_tensor **out)
@@ -163,10 +162,10 @@ static calx_status *prepare(calx_metric *m, cx_metrics_state *s,
                ? NULL
                : cx_out_of_memory();
   }
-  if (m->updates == 0 && !is_same_shape(s->tensor, batch)) {
+  if (m->updates == 0 && !cx_metrics_is_same_shape(s->tensor, batch)) {
     CALX_TRY(begin(m, s, calx_tensor_shape(batch)));
   }
-  if (!is_same_shape(s->tensor, batch)) {
+  if (!cx_metrics_is_same_shape(s->tensor, batch)) {
     return cx_invalid(
         "%s: %lld outputs, and an update before had %lld: calx_metric_reset() "
         "forgets those",
@@ -222,7 +221,9 @@ static calx_status *states_of(calx_metric *m, calx_tensor *preds,
 {
   CALX_TRY(cx_status_copy(calx_metric_error(m)));
   CALX_TRY(check_tensor(m, "preds", preds));
-  if (target != NULL) CALX_TRY(check_tensor(m, "target", target));
+  if (target != NULL || !m->kind->has_one_operand) {
+    CALX_TRY(check_tensor(m, "target", target));
+  }
   CALX_TRY(m->kind->check(m, preds, target));
   m->kind->update(m, preds, target, out);
   for (size_t i = 0; i < m->n_states; i++) {
@@ -310,7 +311,6 @@ calx_tensor *calx_metric_forward(calx_metric *m, calx_tensor *preds,
   return value;
 }
 
-// The value of totals whose device is the metric's.
 static calx_status *value_of(const calx_metric *m, const cx_metrics_totals *t,
                              calx_tensor **out)
 {

@@ -184,6 +184,30 @@ static void test_refused_update(void **state)
   calx_metric_free(r2);
 }
 
+// Also in the middle of a step, and where lists are kept.
+static void test_reset(void **state)
+{
+  (void)state;
+  calx_metric *sum = calx_metric_sum(),
+              *auroc = calx_metric_auroc(.task = "binary");
+  for (int i = 0; i < 2; i++) {
+    calx_scope *scope = calx_scope_begin();
+    calx_metric_update(sum, vector(5, 6), NULL);
+    calx_metric_update(auroc, vector(0.25, 0.5), pair(1, 0));
+    if (i == 1) calx_sync(NULL);
+    calx_metric_reset(sum);
+    calx_metric_reset(auroc);
+    calx_metric_update(sum, vector(1, 2), NULL);
+    calx_metric_update(auroc, vector(0.75, 0.5), pair(1, 0));
+    calx_sync(NULL);
+    CHECK_STATUS_OK(calx_scope_end(scope));
+    CHECK_CLOSE(value_of(sum), 3, 0);
+    CHECK_CLOSE(value_of(auroc), 1, 0);
+  }
+  calx_metric_free(sum);
+  calx_metric_free(auroc);
+}
+
 // Neither gradients nor autocast, and what is kept is a value, no handle.
 static void test_surroundings(void **state)
 {
@@ -238,9 +262,10 @@ static void test_types(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_programs),     SUPPORT_TEST(test_forward),
-    SUPPORT_TEST(test_failed_step),  SUPPORT_TEST(test_refused_update),
-    SUPPORT_TEST(test_surroundings), SUPPORT_TEST(test_types),
+    SUPPORT_TEST(test_programs),    SUPPORT_TEST(test_forward),
+    SUPPORT_TEST(test_failed_step), SUPPORT_TEST(test_refused_update),
+    SUPPORT_TEST(test_reset),       SUPPORT_TEST(test_surroundings),
+    SUPPORT_TEST(test_types),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
