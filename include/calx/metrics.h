@@ -8,9 +8,9 @@
  *   double value = calx_item(calx_metric_compute(accuracy));
  *   calx_metric_reset(accuracy);
  *
- * A metric's states are on the device of what it is given. An update is part of
- * the step's program: it waits for nothing, and all batches of one shape are
- * one program. Counts are 64-bit integers, sums f64.
+ * A metric's states are on the device that is the current one when it is made.
+ * An update is part of the step's program: it waits for nothing, and all
+ * batches of one shape are one program. Counts are 64-bit integers, sums f64.
  *
  * Values cannot be looked at without a wait, so calx_metric_compute() is what
  * reports a target that is none of the classes, and NaN.
@@ -243,7 +243,8 @@ CALX_API calx_tensor *calx_metric_forward(calx_metric *metric,
  */
 CALX_API calx_tensor *calx_metric_compute(calx_metric *metric);
 
-/** Forgets all updates. */
+/** Forgets all updates. @errors through the scope: the metric's; without
+ *  memory */
 CALX_API void calx_metric_reset(calx_metric *metric);
 /** Frees; accepts NULL. */
 CALX_API void calx_metric_free(calx_metric *metric);

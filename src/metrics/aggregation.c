@@ -126,9 +126,11 @@ static calx_status *take(const char *what,
 static calx_metric *make(const char *name, const char *state, aggregation a,
                          const calx_metric_aggregation_options *options)
 {
-  static const cx_metrics_kind kind = {
-    .check = check, .update = update, .verify = verify, .value = value
-  };
+  static const cx_metrics_kind kind = { .has_one_operand = true,
+                                        .check = check,
+                                        .update = update,
+                                        .verify = verify,
+                                        .value = value };
   const calx_dims number = calx_dims_of(NULL, 0);
   calx_status *error = take(name, options, &a.nan);
   calx_metric *m = cx_metrics_new(&kind, name, &a, sizeof a, error);

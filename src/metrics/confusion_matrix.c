@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "metrics/count.h"
 #include "metrics/task.h"
+#include "ops/ops.h"
 
 typedef enum normalization {
   AS_COUNTED,
@@ -43,14 +44,14 @@ static void update(const calx_metric *m, calx_tensor *preds,
       cx_metrics_labels(t, preds, target, 1, CX_METRICS_LOGITS_OF_VALID);
   calx_tensor *row = calx_to_dtype(r.target, CALX_I64);
   calx_tensor *index =
-      cx_metrics_add(calx_mul(row, calx_scalar_int(side)), r.preds);
+      cx_ops_plus(calx_mul(row, calx_scalar_int(side)), r.preds);
   if (t->kind == CX_METRICS_MULTILABEL) {
     const calx_create_options whole = { .size = sizeof whole,
                                         .dtype = CALX_I64,
                                         .device = calx_tensor_device(preds) };
     calx_tensor *first = calx_arange_with(0, (double)(t->n * side * side),
                                           (double)(side * side), &whole);
-    index = cx_metrics_add(index, first);
+    index = cx_ops_plus(index, first);
   }
   const int64_t elements = side * side * (shape.count == 3 ? t->n : 1);
   out[0] = calx_reshape(cx_metrics_histogram(index, r.valid, elements), shape);

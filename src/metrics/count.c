@@ -10,21 +10,6 @@ calx_tensor *cx_metrics_number(calx_tensor *x)
       x, cx_dtype_is_float(d) && d != CALX_F64 ? CALX_F32 : CALX_F64);
 }
 
-calx_tensor *cx_metrics_and(calx_tensor *a, calx_tensor *b)
-{
-  return calx_logical_and(a, b);
-}
-
-calx_tensor *cx_metrics_add(calx_tensor *a, calx_tensor *b)
-{
-  return calx_add_with(a, b, NULL);
-}
-
-calx_tensor *cx_metrics_sub(calx_tensor *a, calx_tensor *b)
-{
-  return calx_sub_with(a, b, NULL);
-}
-
 calx_tensor *cx_metrics_count(calx_tensor *mask)
 {
   return calx_sum_with(mask, NULL);

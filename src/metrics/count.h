@@ -6,9 +6,6 @@
 
 // Integers as f64, which holds them; floats as at least f32.
 calx_tensor *cx_metrics_number(calx_tensor *x);
-calx_tensor *cx_metrics_and(calx_tensor *a, calx_tensor *b);
-calx_tensor *cx_metrics_add(calx_tensor *a, calx_tensor *b);
-calx_tensor *cx_metrics_sub(calx_tensor *a, calx_tensor *b);
 // How many of all are true; i64 ().
 calx_tensor *cx_metrics_count(calx_tensor *mask);
 // The sum over dimension 0. Of bool: a count, i64.

@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "metrics/count.h"
+#include "ops/ops.h"
 
 static calx_status *check(const calx_metric *m, const calx_tensor *preds,
                           const calx_tensor *target)
@@ -37,13 +38,8 @@ static void update_exact(const calx_metric *m, calx_tensor *preds,
 
 // ---- a number of thresholds -------------------------------------------------
 
-enum {
-  TPS,
-  FPS,
-  POSITIVES,
-  NEGATIVES,
-  BAD
-};  // (columns, thresholds), (columns)
+// TPS and FPS are (columns, thresholds), the next two (columns).
+enum { TPS, FPS, POSITIVES, NEGATIVES, BAD };
 
 static void update_binned(const calx_metric *m, calx_tensor *preds,
                           calx_tensor *target, calx_tensor **out)
@@ -57,16 +53,16 @@ static void update_binned(const calx_metric *m, calx_tensor *preds,
     label = numbers(c->task.n, CALX_I64, preds);
   }
   calx_tensor *positive = calx_eq(is, label);  // (N, columns)
-  calx_tensor *negative = cx_metrics_and(valid, calx_logical_not(positive));
-  positive = cx_metrics_and(valid, positive);
+  calx_tensor *negative = calx_logical_and(valid, calx_logical_not(positive));
+  positive = calx_logical_and(valid, positive);
   calx_tensor *thresholds = calx_div(numbers(c->thresholds, CALX_F64, preds),
                                      calx_scalar((double)(c->thresholds - 1)));
   calx_tensor *reaches =
       calx_ge(calx_unsqueeze(r.preds, 2), calx_to_dtype(thresholds, CALX_F32));
-  out[TPS] =
-      cx_metrics_sum_rows(cx_metrics_and(reaches, calx_unsqueeze(positive, 2)));
-  out[FPS] =
-      cx_metrics_sum_rows(cx_metrics_and(reaches, calx_unsqueeze(negative, 2)));
+  out[TPS] = cx_metrics_sum_rows(
+      calx_logical_and(reaches, calx_unsqueeze(positive, 2)));
+  out[FPS] = cx_metrics_sum_rows(
+      calx_logical_and(reaches, calx_unsqueeze(negative, 2)));
   out[POSITIVES] = cx_metrics_sum_rows(positive);
   out[NEGATIVES] = cx_metrics_sum_rows(negative);
   out[BAD] = r.bad;
@@ -79,8 +75,8 @@ static calx_tensor *next(calx_tensor *x)
   return calx_pad_with(x, behind, NULL);
 }
 
-// Of a column each. The curve begins at (0, 0), above the last threshold, where
-// precision counts and the ROC curve has no area.
+// Of a column each. Above the last threshold the recall is 0, which counts for
+// the precision; the ROC curve ends at that threshold.
 static calx_tensor *columns(const cx_metrics_curve *c, calx_tensor *const *n)
 {
   const calx_reduce_options along = { .size = sizeof along,
@@ -88,8 +84,8 @@ static calx_tensor *columns(const cx_metrics_curve *c, calx_tensor *const *n)
   calx_tensor *tpr = cx_metrics_ratio(n[TPS], calx_unsqueeze(n[POSITIVES], 1));
   if (c->is_precision) {
     calx_tensor *precision =
-        cx_metrics_ratio(n[TPS], cx_metrics_add(n[TPS], n[FPS]));
-    return calx_sum_with(calx_mul(cx_metrics_sub(tpr, next(tpr)), precision),
+        cx_metrics_ratio(n[TPS], cx_ops_plus(n[TPS], n[FPS]));
+    return calx_sum_with(calx_mul(cx_ops_minus(tpr, next(tpr)), precision),
                          &along);
   }
   calx_tensor *fpr = cx_metrics_ratio(n[FPS], calx_unsqueeze(n[NEGATIVES], 1));

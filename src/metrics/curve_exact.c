@@ -155,7 +155,7 @@ calx_status *cx_metrics_curve_exact(const calx_metric *m,
     values[0] = average(c, values, values + n);
   }
   *out = cx_metrics_upload(m->device, CALX_F32,
-                           calx_dims_of(&c->task.n, one ? 0 : 1), values);
+                           calx_dims_of(&c->task.n, one ? 0 : 1), values, one);
   cx_free(samples);
   cx_free(values);
   return NULL;

@@ -26,24 +26,8 @@ calx_metric *cx_metrics_new(const cx_metrics_kind *kind, const char *name,
   if (size > 0) memcpy(copy, self, size);
   *m =
       (calx_metric){ .kind = kind, .name = name, .self = copy, .error = error };
+  if (error == NULL) m->device = cx_lazy_device_or_current(NULL);
   return m;
-}
-
-void cx_metrics_add_state(calx_metric *m, const char *name,
-                          cx_metrics_reduction reduction, calx_dtype dtype,
-                          calx_dims shape)
-{
-  if (m == &no_memory) return;
-  CX_ASSERT(m->n_states < CX_METRICS_STATES);
-  m->states[m->n_states++] = (cx_metrics_state){
-    .name = name, .reduction = reduction, .dtype = dtype, .shape = shape
-  };
-}
-
-void cx_metrics_add_list(calx_metric *m, const char *name)
-{
-  cx_metrics_add_state(m, name, CX_METRICS_CAT, CALX_F64,
-                       calx_dims_of((int64_t[]){ 0 }, 1));
 }
 
 const char *calx_metric_name(const calx_metric *m)
@@ -57,30 +41,6 @@ const calx_status *calx_metric_error(const calx_metric *m)
   return m == &no_memory ? cx_out_of_memory() : m->error;
 }
 
-void calx_metric_reset(calx_metric *m)
-{
-  if (m == NULL) return;
-  for (size_t i = 0; i < m->n_states; i++) {
-    cx_metrics_state *s = &m->states[i];
-    calx_release(s->tensor);
-    s->tensor = NULL;
-    for (size_t k = 0; k < s->n_list; k++) calx_release(s->list[k]);
-    s->n_list = 0;
-  }
-  m->updates = 0;
-  m->is_wide = false;
-}
-
-void calx_metric_free(calx_metric *m)
-{
-  if (m == NULL || m == &no_memory) return;
-  calx_metric_reset(m);
-  for (size_t i = 0; i < m->n_states; i++) cx_free(m->states[i].list);
-  calx_status_free(m->error);
-  cx_free(m->self);
-  cx_free(m);
-}
-
 // ---- states -----------------------------------------------------------------
 
 double cx_metrics_first(cx_metrics_reduction reduction)
@@ -90,7 +50,8 @@ double cx_metrics_first(cx_metrics_reduction reduction)
 }
 
 calx_tensor *cx_metrics_upload(calx_device *device, calx_dtype dtype,
-                               calx_dims shape, const double *values)
+                               calx_dims shape, const double *values,
+                               bool is_one)
 {
   int64_t n;
   size_t bytes, size = calx_dtype_size(dtype);
@@ -100,65 +61,140 @@ calx_tensor *cx_metrics_upload(calx_device *device, calx_dtype dtype,
   }
   if (data == NULL) return cx_lazy_tensor_poison(cx_out_of_memory());
   for (int64_t i = 0; i < n; i++) {
-    cx_store_double(dtype, data + (size_t)i * size, values[i]);
+    cx_store_double(dtype, data + (size_t)i * size, values[is_one ? 0 : i]);
   }
   calx_tensor *t = calx_to(calx_host_tensor(data, dtype, shape), device);
   cx_free(data);
   return t;
 }
 
-// A state of this shape before the first update, in no scope.
-static calx_status *begin(calx_metric *m, cx_metrics_state *s, calx_dims shape)
+// Gives a state its first value, from the host, so that the first update is the
+// program of all others. It keeps its tensor: a program's results are in the
+// order in which their tensors were made. Nothing else may hold the value, or
+// the first update could not donate it.
+static calx_status *begin(const calx_metric *m, cx_metrics_state *s,
+                          calx_dims shape)
 {
-  int64_t n;
-  size_t bytes;
-  double *values = NULL;
-  if (cx_dims_bytes(CALX_F64, shape.values, shape.count, &n, &bytes)) {
-    values = cx_alloc(bytes);
+  const double first = cx_metrics_first(s->reduction);
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *t = cx_metrics_upload(m->device, s->dtype, shape, &first, true);
+  if (calx_tensor_error(t) == NULL) {
+    if (s->tensor != NULL) {
+      cx_lazy_tensor_restore(s->tensor, t);
+    } else {
+      s->tensor = calx_take(t);
+    }
   }
-  if (values == NULL) return cx_out_of_memory();
-  for (int64_t i = 0; i < n; i++) values[i] = cx_metrics_first(s->reduction);
-  calx_tensor *t = cx_metrics_upload(m->device, s->dtype, shape, values);
-  cx_free(values);
-  CALX_TRY(cx_status_copy(calx_tensor_error(t)));
-  s->tensor = calx_take(t);
+  return calx_scope_end(scope);
+}
+
+static cx_metrics_state *new_state(calx_metric *m, const char *name,
+                                   cx_metrics_reduction reduction)
+{
+  CX_ASSERT(m->n_states < CX_METRICS_STATES);
+  cx_metrics_state *s = &m->states[m->n_states++];
+  *s = (cx_metrics_state){ .name = name, .reduction = reduction };
+  return s;
+}
+
+void cx_metrics_add_state(calx_metric *m, const char *name,
+                          cx_metrics_reduction reduction, calx_dtype dtype,
+                          calx_dims shape)
+{
+  if (m == &no_memory) return;
+  cx_metrics_state *s = new_state(m, name, reduction);
+  s->dtype = dtype;
+  s->shape = shape;
+  if (m->error == NULL) m->error = begin(m, s, shape);
+}
+
+void cx_metrics_add_list(calx_metric *m, const char *name)
+{
+  if (m != &no_memory) new_state(m, name, CX_METRICS_CAT);
+}
+
+static void drop_list(cx_metrics_state *s)
+{
+  for (size_t k = 0; k < s->n_list; k++) calx_release(s->list[k]);
+  s->n_list = 0;
+}
+
+static calx_status *reset(calx_metric *m)
+{
+  CALX_TRY(cx_status_copy(calx_metric_error(m)));
+  m->updates = 0;
+  m->is_wide = false;
+  for (size_t i = 0; i < m->n_states; i++) {
+    cx_metrics_state *s = &m->states[i];
+    drop_list(s);
+    if (s->tensor != NULL) CALX_TRY(begin(m, s, s->shape));
+  }
   return NULL;
 }
 
-static calx_status *append(cx_metrics_state *s, calx_tensor *batch)
+void calx_metric_reset(calx_metric *m)
 {
-  if (!cx_grow(&s->list, &s->list_capacity, s->n_list + 1, sizeof *s->list)) {
-    return cx_out_of_memory();
+  cx_lazy_scope_pin(reset(m));
+}
+
+void calx_metric_free(calx_metric *m)
+{
+  if (m == NULL || m == &no_memory) return;
+  for (size_t i = 0; i < m->n_states; i++) {
+    cx_metrics_state *s = &m->states[i];
+    drop_list(s);
+    cx_free(s->list);
+    calx_release(s->tensor);
   }
-  s->list[s->n_list++] = calx_retain(batch);
-  return NULL;
+  calx_status_free(m->error);
+  cx_free(m->self);
+  cx_free(m);
 }
 
-static bool is_same_shape(const calx_tensor *a, const calx_tensor *b)
-{
-  const calx_dims x = calx_tensor_shape(a), y = calx_tensor_shape(b);
-  return x.count == y.count &&
-         memcmp(x.values, y.values, x.count * sizeof *x.values) == 0;
-}
+// ---- adding a batch ---------------------------------------------------------
 
-static calx_status *add(calx_metric *m, cx_metrics_state *s, calx_tensor *batch)
+// What a state is to become, but for a list; all that can fail.
+static calx_status *prepare(calx_metric *m, cx_metrics_state *s,
+                            calx_tensor *batch, calx_tensor **out)
 {
-  if (s->reduction == CX_METRICS_CAT) return append(s, batch);
-  if (s->tensor == NULL) CALX_TRY(begin(m, s, calx_tensor_shape(batch)));
-  if (!is_same_shape(s->tensor, batch)) {
+  if (s->reduction == CX_METRICS_CAT) {
+    return cx_grow(&s->list, &s->list_capacity, s->n_list + 1, sizeof *s->list)
+               ? NULL
+               : cx_out_of_memory();
+  }
+  if (m->updates == 0 && !cx_metrics_is_same_shape(s->tensor, batch)) {
+    CALX_TRY(begin(m, s, calx_tensor_shape(batch)));
+  }
+  if (!cx_metrics_is_same_shape(s->tensor, batch)) {
     return cx_invalid(
         "%s: %lld outputs, and an update before had %lld: calx_metric_reset() "
         "forgets those",
         m->name, (long long)calx_tensor_numel(batch),
         (long long)calx_tensor_numel(s->tensor));
   }
-  calx_tensor *sum = NULL;
   switch (s->reduction) {
-    case CX_METRICS_MIN: sum = calx_minimum(s->tensor, batch); break;
-    case CX_METRICS_MAX: sum = calx_maximum(s->tensor, batch); break;
-    default: sum = calx_add_with(s->tensor, batch, NULL);
+    case CX_METRICS_MIN: *out = calx_minimum(s->tensor, batch); break;
+    case CX_METRICS_MAX: *out = calx_maximum(s->tensor, batch); break;
+    default: *out = calx_add_with(s->tensor, batch, NULL);
   }
-  calx_assign(s->tensor, sum);
+  return cx_status_copy(calx_tensor_error(*out));
+}
+
+// All states, or none.
+static calx_status *add(calx_metric *m, calx_tensor *const *batch)
+{
+  calx_tensor *sums[CX_METRICS_STATES];
+  for (size_t i = 0; i < m->n_states; i++) {
+    CALX_TRY(prepare(m, &m->states[i], batch[i], &sums[i]));
+  }
+  for (size_t i = 0; i < m->n_states; i++) {
+    cx_metrics_state *s = &m->states[i];
+    if (s->reduction == CX_METRICS_CAT) {
+      s->list[s->n_list++] = calx_retain(batch[i]);
+    } else {
+      calx_assign(s->tensor, sums[i]);
+    }
+  }
   return NULL;
 }
 
@@ -185,9 +221,10 @@ static calx_status *states_of(calx_metric *m, calx_tensor *preds,
 {
   CALX_TRY(cx_status_copy(calx_metric_error(m)));
   CALX_TRY(check_tensor(m, "preds", preds));
-  if (target != NULL) CALX_TRY(check_tensor(m, "target", target));
+  if (target != NULL || !m->kind->has_one_operand) {
+    CALX_TRY(check_tensor(m, "target", target));
+  }
   CALX_TRY(m->kind->check(m, preds, target));
-  if (m->device == NULL) m->device = calx_tensor_device(preds);
   m->kind->update(m, preds, target, out);
   for (size_t i = 0; i < m->n_states; i++) {
     CALX_TRY(cx_status_copy(calx_tensor_error(out[i])));
@@ -199,9 +236,7 @@ static calx_status *update(calx_metric *m, calx_tensor *preds,
                            calx_tensor *target, calx_tensor **out_batch)
 {
   CALX_TRY(states_of(m, preds, target, out_batch));
-  for (size_t i = 0; i < m->n_states; i++) {
-    CALX_TRY(add(m, &m->states[i], out_batch[i]));
-  }
+  CALX_TRY(add(m, out_batch));
   m->updates++;
   m->is_wide |= !m->kind->is_always_f32 && (is_f64(preds) || is_f64(target));
   return NULL;
@@ -276,7 +311,6 @@ calx_tensor *calx_metric_forward(calx_metric *m, calx_tensor *preds,
   return value;
 }
 
-// The value of totals whose device is the metric's.
 static calx_status *value_of(const calx_metric *m, const cx_metrics_totals *t,
                              calx_tensor **out)
 {
@@ -284,8 +318,9 @@ static calx_status *value_of(const calx_metric *m, const cx_metrics_totals *t,
   if (m->kind->of_lists != NULL) return m->kind->of_lists(m, t, out);
   calx_tensor *states[CX_METRICS_STATES];
   for (size_t i = 0; i < m->n_states; i++) {
-    states[i] = cx_metrics_upload(m->device, m->states[i].dtype,
-                                  t->states[i].shape, t->states[i].values);
+    states[i] =
+        cx_metrics_upload(m->device, m->states[i].dtype, t->states[i].shape,
+                          t->states[i].values, false);
   }
   *out = m->kind->value(m, states);
   return NULL;

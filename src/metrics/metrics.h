@@ -29,7 +29,7 @@ typedef struct cx_metrics_state {
   cx_metrics_reduction reduction;
   calx_dtype dtype;     // i64 for counts, else f64; not of a list
   calx_dims shape;      // before the first update, which may bring another
-  calx_tensor *tensor;  // owned; NULL before the first update, and of a list
+  calx_tensor *tensor;  // owned; NULL of a list
   calx_tensor **list;   // CAT: of each update, owned
   size_t n_list, list_capacity;
 } cx_metrics_state;
@@ -49,11 +49,12 @@ typedef struct cx_metrics_totals {
 } cx_metrics_totals;
 
 typedef struct cx_metrics_kind {
-  bool is_always_f32;  // values are not f64 where the tensors were
+  bool is_always_f32;    // values are not f64 where the tensors were
+  bool has_one_operand;  // target may be NULL
   // Whether shapes and types fit.
   calx_status *(*check)(const calx_metric *m, const calx_tensor *preds,
                         const calx_tensor *target);
-  // A batch's states. target may be NULL where `check` let it be.
+  // A batch's states.
   void (*update)(const calx_metric *m, calx_tensor *preds, calx_tensor *target,
                  calx_tensor **out_states);
   // What is wrong with the numbers that were counted; may be NULL.
@@ -73,7 +74,7 @@ struct calx_metric {
   size_t n_states;
   int64_t updates;
   bool is_wide;         // as of cx_metrics_totals
-  calx_device *device;  // of the first update; NULL: the current one
+  calx_device *device;  // of the states; NULL: the current one
   calx_status *error;
 };
 
@@ -87,14 +88,19 @@ void cx_metrics_add_state(calx_metric *m, const char *name,
                           calx_dims shape);
 // A state that is a list.
 void cx_metrics_add_list(calx_metric *m, const char *name);
-// What a state begins with.
+// What a state begins with: it changes nothing.
 double cx_metrics_first(cx_metrics_reduction reduction);
 
 // A line that only the first rank writes: all have the same totals.
 void cx_metrics_warn(const calx_metric *m, const char *line);
 
-// ---- choose -----------------------------------------------------------------
+// ---- check ------------------------------------------------------------------
 
+bool cx_metrics_is_same_shape(const calx_tensor *a, const calx_tensor *b);
+// An error where the shapes differ.
+calx_status *cx_metrics_check_same_shape(
+    const calx_metric *m, const calx_tensor *preds,
+    const calx_tensor *target) CALX_MUST_USE;
 // Which of the texts, of which the last is NULL; NULL: the first.
 calx_status *cx_metrics_choose(const char *what, const char *option,
                                const char *text, const char *const *allowed,
@@ -112,8 +118,9 @@ calx_status *cx_metrics_totals_of(const calx_metric *m,
 calx_status *cx_metrics_totals_exchange(const calx_metric *m,
                                         cx_metrics_totals *t) CALX_MUST_USE;
 void cx_metrics_totals_free(cx_metrics_totals *t);
-// A tensor of the current scope with these elements.
+// A tensor of the current scope with these elements, or all the first one.
 calx_tensor *cx_metrics_upload(calx_device *device, calx_dtype dtype,
-                               calx_dims shape, const double *values);
+                               calx_dims shape, const double *values,
+                               bool is_one);
 
 #endif

@@ -1,28 +1,16 @@
 // metrics/regression: errors of numbers: mean squared, mean absolute, R2 score.
 #include "base/dtype.h"
 #include "base/options.h"
-#include "lazy/lazy.h"
 #include "metrics/count.h"
 #include "metrics/metrics.h"
+#include "ops/ops.h"
 
 // ---- what is given ----------------------------------------------------------
 
 static calx_status *check(const calx_metric *m, const calx_tensor *preds,
                           const calx_tensor *target)
 {
-  if (target == NULL) return cx_invalid("%s: target is NULL", m->name);
-  const calx_dims p = calx_tensor_shape(preds), y = calx_tensor_shape(target);
-  bool fits = p.count == y.count;
-  for (size_t i = 0; fits && i < p.count; i++) {
-    fits = p.values[i] == y.values[i];
-  }
-  if (!fits) {
-    return cx_invalid(
-        "%s: Predictions and targets are expected to have the same shape, but "
-        "got %s and %s",
-        m->name, cx_graph_shape_str(cx_lazy_tensor_shape(preds)),
-        cx_graph_shape_str(cx_lazy_tensor_shape(target)));
-  }
+  CALX_TRY(cx_metrics_check_same_shape(m, preds, target));
   if (!cx_dtype_is_complex(calx_tensor_dtype(preds)) &&
       !cx_dtype_is_complex(calx_tensor_dtype(target))) {
     return NULL;
@@ -33,7 +21,7 @@ static calx_status *check(const calx_metric *m, const calx_tensor *preds,
 
 static calx_tensor *error_of(calx_tensor *preds, calx_tensor *target)
 {
-  return cx_metrics_sub(cx_metrics_number(preds), cx_metrics_number(target));
+  return cx_ops_minus(cx_metrics_number(preds), cx_metrics_number(target));
 }
 
 static calx_tensor *total(calx_tensor *x)
@@ -189,8 +177,8 @@ static calx_tensor *value_r2(const calx_metric *m, calx_tensor *const *states)
               *rss = states[RESIDUAL];
   calx_tensor *one = calx_scalar(1), *mean_of = calx_div(states[SUM], n);
   calx_tensor *tss =
-      cx_metrics_sub(states[SUM_SQUARED], calx_mul(states[SUM], mean_of));
-  calx_tensor *score = cx_metrics_sub(one, calx_div(rss, tss));
+      cx_ops_minus(states[SUM_SQUARED], calx_mul(states[SUM], mean_of));
+  calx_tensor *score = cx_ops_minus(one, calx_div(rss, tss));
   score = calx_where(differs(tss), score, calx_scalar(0));
   score = calx_where(differs(rss), score, one);
   if (r->multioutput == UNIFORM_AVERAGE) score = calx_mean_with(score, NULL);
@@ -200,11 +188,11 @@ static calx_tensor *value_r2(const calx_metric *m, calx_tensor *const *states)
   }
   if (r->adjusted == 0) return score;
   calx_tensor *free_ones =
-      cx_metrics_sub(n, calx_scalar((double)(r->adjusted + 1)));
+      cx_ops_minus(n, calx_scalar((double)(r->adjusted + 1)));
   calx_tensor *adjusted = calx_div(
-      calx_mul(cx_metrics_sub(one, score), cx_metrics_sub(n, one)), free_ones);
+      calx_mul(cx_ops_minus(one, score), cx_ops_minus(n, one)), free_ones);
   return calx_where(calx_gt(free_ones, calx_scalar(0)),
-                    cx_metrics_sub(one, adjusted), score);
+                    cx_ops_minus(one, adjusted), score);
 }
 
 static calx_status *take_r2(const calx_metric_r2_score_options *given,

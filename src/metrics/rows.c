@@ -2,6 +2,7 @@
 #include "base/dtype.h"
 #include "metrics/count.h"
 #include "metrics/task.h"
+#include "ops/ops.h"
 
 static calx_tensor *whole(int64_t value)
 {
@@ -27,8 +28,8 @@ static calx_tensor *flat(calx_tensor *x)
 static calx_tensor *in_range(const cx_metrics_task *t, calx_tensor *labels)
 {
   if (t->kind == CX_METRICS_MULTICLASS) {
-    return cx_metrics_and(calx_ge(labels, whole(0)),
-                          calx_lt(labels, whole(t->n)));
+    return calx_logical_and(calx_ge(labels, whole(0)),
+                            calx_lt(labels, whole(t->n)));
   }
   return calx_logical_or(calx_eq(labels, whole(0)), calx_eq(labels, whole(1)));
 }
@@ -45,8 +46,8 @@ cx_metrics_rows cx_metrics_targets(const cx_metrics_task *t,
   calx_tensor *bad = calx_logical_not(fits);
   r.valid = fits;
   if (counts != NULL) {
-    r.valid = cx_metrics_and(fits, counts);
-    bad = cx_metrics_and(bad, counts);
+    r.valid = calx_logical_and(fits, counts);
+    bad = calx_logical_and(bad, counts);
   }
   r.bad = cx_metrics_count(bad);
   return r;
@@ -57,9 +58,9 @@ static void take_labels(const cx_metrics_task *t, calx_tensor *labels,
                         cx_metrics_rows *r)
 {
   calx_tensor *fits = in_range(t, labels);
-  calx_tensor *bad = cx_metrics_and(calx_logical_not(fits), r->valid);
-  r->bad = cx_metrics_add(r->bad, cx_metrics_count(bad));
-  r->valid = cx_metrics_and(r->valid, fits);
+  calx_tensor *bad = calx_logical_and(calx_logical_not(fits), r->valid);
+  r->bad = cx_ops_plus(r->bad, cx_metrics_count(bad));
+  r->valid = calx_logical_and(r->valid, fits);
   r->preds = t->kind == CX_METRICS_MULTICLASS ? calx_to_dtype(labels, CALX_I64)
                                               : calx_eq(labels, whole(1));
 }
@@ -81,7 +82,7 @@ static calx_tensor *probabilities(const cx_metrics_task *t, calx_tensor *rows,
   const bool classes = t->kind == CX_METRICS_MULTICLASS;
   if (valid != NULL) {
     outside =
-        cx_metrics_and(outside, classes ? calx_unsqueeze(valid, 1) : valid);
+        calx_logical_and(outside, classes ? calx_unsqueeze(valid, 1) : valid);
   }
   return calx_where(calx_any_with(outside, NULL),
                     classes ? calx_softmax(rows, 1) : calx_sigmoid(rows), rows);

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "metrics/count.h"
 #include "metrics/task.h"
+#include "ops/ops.h"
 
 typedef enum stat { ACCURACY, PRECISION, RECALL, F1_SCORE, STATS } stat;
 
@@ -36,13 +37,13 @@ static calx_status *check(const calx_metric *m, const calx_tensor *preds,
 static void count_columns(const cx_metrics_rows *r, calx_tensor **out)
 {
   calx_tensor *one = calx_eq(r->target, calx_scalar_int(1));
-  calx_tensor *zero = cx_metrics_and(r->valid, calx_logical_not(one));
+  calx_tensor *zero = calx_logical_and(r->valid, calx_logical_not(one));
   calx_tensor *not = calx_logical_not(r->preds);
-  one = cx_metrics_and(r->valid, one);
-  out[TP] = cx_metrics_sum_rows(cx_metrics_and(r->preds, one));
-  out[FP] = cx_metrics_sum_rows(cx_metrics_and(r->preds, zero));
-  out[TN] = cx_metrics_sum_rows(cx_metrics_and(not, zero));
-  out[FN] = cx_metrics_sum_rows(cx_metrics_and(not, one));
+  one = calx_logical_and(r->valid, one);
+  out[TP] = cx_metrics_sum_rows(calx_logical_and(r->preds, one));
+  out[FP] = cx_metrics_sum_rows(calx_logical_and(r->preds, zero));
+  out[TN] = cx_metrics_sum_rows(calx_logical_and(not, zero));
+  out[FN] = cx_metrics_sum_rows(calx_logical_and(not, one));
 }
 
 // Of classes: what is no true positive is a false negative of its target and a
@@ -51,7 +52,7 @@ static void count_classes(const stat_scores *s, const cx_metrics_rows *r,
                           calx_tensor **out)
 {
   const int64_t n = s->task.n;
-  calx_tensor *right = cx_metrics_and(r->valid, calx_eq(r->preds, r->target));
+  calx_tensor *right = calx_logical_and(r->valid, calx_eq(r->preds, r->target));
   calx_tensor *all = cx_metrics_count(r->valid), *predicted = all,
               *wanted = all;
   if (s->average == CX_METRICS_MICRO) {
@@ -62,9 +63,9 @@ static void count_classes(const stat_scores *s, const cx_metrics_rows *r,
     predicted = cx_metrics_histogram(r->preds, r->valid, n);
     wanted = cx_metrics_histogram(r->target, r->valid, n);
   }
-  out[FP] = cx_metrics_sub(predicted, out[TP]);
-  out[FN] = cx_metrics_sub(wanted, out[TP]);
-  out[TN] = cx_metrics_sub(all, cx_metrics_add(predicted, out[FN]));
+  out[FP] = cx_ops_minus(predicted, out[TP]);
+  out[FN] = cx_ops_minus(wanted, out[TP]);
+  out[TN] = cx_ops_minus(all, cx_ops_plus(predicted, out[FN]));
 }
 
 static void update(const calx_metric *m, calx_tensor *preds,
@@ -86,18 +87,17 @@ static void update(const calx_metric *m, calx_tensor *preds,
 static calx_tensor *score(const stat_scores *s, calx_tensor *const *n)
 {
   calx_tensor *tp = n[TP];
-  calx_tensor *wanted = cx_metrics_add(tp, n[FN]);
-  calx_tensor *predicted = cx_metrics_add(tp, n[FP]);
+  calx_tensor *wanted = cx_ops_plus(tp, n[FN]);
+  calx_tensor *predicted = cx_ops_plus(tp, n[FP]);
   switch (s->stat) {
     case PRECISION: return cx_metrics_ratio(tp, predicted);
     case F1_SCORE:
-      return cx_metrics_ratio(cx_metrics_add(tp, tp),
-                              cx_metrics_add(wanted, predicted));
+      return cx_metrics_ratio(cx_ops_plus(tp, tp),
+                              cx_ops_plus(wanted, predicted));
     case ACCURACY:
       if (s->task.kind == CX_METRICS_MULTICLASS) break;
-      return cx_metrics_ratio(
-          cx_metrics_add(tp, n[TN]),
-          cx_metrics_add(wanted, cx_metrics_add(n[FP], n[TN])));
+      return cx_metrics_ratio(cx_ops_plus(tp, n[TN]),
+                              cx_ops_plus(wanted, cx_ops_plus(n[FP], n[TN])));
     default: break;
   }
   return cx_metrics_ratio(tp, wanted);
@@ -107,13 +107,13 @@ static calx_tensor *score(const stat_scores *s, calx_tensor *const *n)
 // above 1 only targets are an occurrence, but of the F1 score.
 static calx_tensor *weights(const stat_scores *s, calx_tensor *const *n)
 {
-  calx_tensor *occurs = cx_metrics_add(n[TP], n[FN]);
+  calx_tensor *occurs = cx_ops_plus(n[TP], n[FN]);
   if (s->average == CX_METRICS_WEIGHTED) return occurs;
   if (s->task.kind == CX_METRICS_MULTILABEL) {
     return calx_eq(occurs, occurs);  // all 1
   }
   if (s->top_k == 1 || s->stat == F1_SCORE) {
-    occurs = cx_metrics_add(occurs, n[FP]);
+    occurs = cx_ops_plus(occurs, n[FP]);
   }
   return calx_gt(occurs, calx_scalar_int(0));
 }

@@ -123,18 +123,11 @@ calx_status *cx_metrics_task_check(const calx_metric *m,
                                    const calx_tensor *target, bool scores)
 {
   const cx_metrics_task *t = m->self;
-  if (target == NULL) return cx_invalid("%s: target is NULL", m->name);
   CALX_TRY(check_types(m, preds, target, scores));
   if (t->kind == CX_METRICS_MULTICLASS) {
     return check_multiclass(m, preds, target, scores);
   }
-  if (calx_tensor_rank(preds) != calx_tensor_rank(target) ||
-      !dims_fit(preds, target)) {
-    return cx_invalid(
-        "%s: Predictions and targets are expected to have the same shape, but "
-        "got %s and %s",
-        m->name, shape_of(preds), shape_of(target));
-  }
+  CALX_TRY(cx_metrics_check_same_shape(m, preds, target));
   if (t->kind == CX_METRICS_BINARY || calx_tensor_dim(preds, 1) == t->n) {
     return NULL;
   }

@@ -1,5 +1,5 @@
-// metrics/task: what classification metrics share: their options, the tensors
-// that they are given, averages over classes.
+// metrics/task: what classification metrics share: their options and the
+// tensors that they are given.
 #ifndef CX_METRICS_TASK_H
 #define CX_METRICS_TASK_H
 

@@ -28,12 +28,12 @@ static bool numel(calx_dims shape, size_t *out)
   return fits;
 }
 
-// Room for further elements, behind those that are there.
+// Room for further elements, behind those that are there; NULL: no memory.
 static double *extend(cx_metrics_total *t, size_t n)
 {
   size_t need;
   if (!cx_add_size(t->count, n, &need) ||
-      !cx_grow(&t->values, &t->capacity, need, sizeof *t->values)) {
+      !cx_grow(&t->values, &t->capacity, need + 1, sizeof *t->values)) {
     return NULL;
   }
   t->count = need;
@@ -54,6 +54,16 @@ static bool add_rows(cx_metrics_total *t, calx_dims rows)
   }
   t->shape.values[0] += rows.values[0];
   return true;
+}
+
+// False: no memory, or other rows than before.
+static bool append(cx_metrics_total *t, calx_dims shape, const double *values,
+                   size_t n)
+{
+  if (!add_rows(t, shape)) return false;
+  double *to = extend(t, n);
+  if (to != NULL && n > 0) memcpy(to, values, n * sizeof *values);
+  return to != NULL;
 }
 
 calx_status *cx_metrics_total_read(cx_metrics_total *total, calx_tensor *tensor)
@@ -77,18 +87,6 @@ calx_status *cx_metrics_total_read(cx_metrics_total *total, calx_tensor *tensor)
   return status;
 }
 
-// Of the shape, with what the state begins with.
-static calx_status *fill(cx_metrics_total *t, const cx_metrics_state *s)
-{
-  size_t n;
-  t->shape = s->tensor != NULL ? calx_tensor_shape(s->tensor) : s->shape;
-  if (!numel(t->shape, &n)) return cx_out_of_memory();
-  double *values = extend(t, n);
-  if (values == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) values[i] = cx_metrics_first(s->reduction);
-  return NULL;
-}
-
 // ---- this rank --------------------------------------------------------------
 
 // The states that are one tensor, in one program and one transfer.
@@ -102,18 +100,41 @@ static calx_status *read_tensors(const calx_metric *m, cx_metrics_totals *out)
     if (t == NULL) continue;
     parts[n++] = calx_reshape(calx_to_dtype(t, CALX_F64), flat);
   }
-  if (n == 0) return NULL;
   cx_metrics_total all = { .values = NULL };
   calx_status *status = cx_metrics_total_read(&all, calx_cat(parts, n, 0));
   const double *from = all.values;
   for (size_t i = 0; i < m->n_states && status == NULL; i++) {
-    cx_metrics_total *t = &out->states[i];
     if (m->states[i].tensor == NULL) continue;
-    memcpy(t->values, from, t->count * sizeof *from);
-    from += t->count;
+    const calx_dims shape = calx_tensor_shape(m->states[i].tensor);
+    const size_t count = (size_t)calx_tensor_numel(m->states[i].tensor);
+    if (!append(&out->states[i], shape, from, count)) {
+      status = cx_out_of_memory();
+    }
+    from += count;
   }
   cx_free(all.values);
   return status;
+}
+
+// Of a step that failed, which changes nothing.
+static bool is_lost(const calx_metric *m, size_t update)
+{
+  for (size_t i = 0; i < m->n_states; i++) {
+    const cx_metrics_state *s = &m->states[i];
+    if (update < s->n_list && calx_tensor_error(s->list[update]) != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static calx_status *read_list(const calx_metric *m, const cx_metrics_state *s,
+                              cx_metrics_total *out)
+{
+  for (size_t k = 0; k < s->n_list; k++) {
+    if (!is_lost(m, k)) CALX_TRY(cx_metrics_total_read(out, s->list[k]));
+  }
+  return NULL;
 }
 
 calx_status *cx_metrics_totals_of(const calx_metric *m, cx_metrics_totals *out)
@@ -121,12 +142,7 @@ calx_status *cx_metrics_totals_of(const calx_metric *m, cx_metrics_totals *out)
   out->updates = m->updates;
   out->is_wide = m->is_wide;
   for (size_t i = 0; i < m->n_states; i++) {
-    const cx_metrics_state *s = &m->states[i];
-    cx_metrics_total *t = &out->states[i];
-    if (s->n_list == 0) CALX_TRY(fill(t, s));
-    for (size_t k = 0; k < s->n_list; k++) {
-      CALX_TRY(cx_metrics_total_read(t, s->list[k]));
-    }
+    CALX_TRY(read_list(m, &m->states[i], &out->states[i]));
   }
   return read_tensors(m, out);
 }
@@ -191,10 +207,7 @@ static bool join_state(cx_metrics_reduction reduction, bool is_first,
     return true;
   }
   if (is_first) t->count = 0;
-  if (!add_rows(t, shape)) return false;
-  double *to = extend(t, n);
-  if (to != NULL && n > 0) memcpy(to, from, n * sizeof *from);
-  return to != NULL;
+  return append(t, shape, from, n);
 }
 
 // Adds a rank's payload. The first one with an update replaces what is there.
