@@ -8,6 +8,7 @@
 #define CALX_TRAINER_STEP_H
 
 #include "calx/lightning_module.h"
+#include "calx/loggers.h"
 #include "calx/lr_scheduler.h"
 #include "calx/metrics.h"
 #include "calx/optim.h"
@@ -66,6 +67,19 @@ CALX_API void calx_trainer_untoggle_optimizer(calx_trainer *trainer, size_t i);
  *  @source LightningModule.clip_gradients */
 CALX_API void calx_trainer_clip_gradients(calx_trainer *trainer, size_t i,
                                           double value, const char *algorithm);
+
+// ---- hyperparameters --------------------------------------------------------
+
+/**
+ * What the run was started with: the first rank gives it to the loggers when
+ * training starts, and checkpoints have it as `hyper_parameters`. In
+ * configure_model or a setup; a name that is given again replaces the value.
+ * @param values  copied
+ * @errors INVALID_ARGUMENT a name that is NULL
+ * @source LightningModule.save_hyperparameters
+ */
+CALX_API void calx_trainer_save_hyperparameters(
+    calx_trainer *trainer, const calx_hyperparameter *values, size_t count);
 
 // ---- logged values ----------------------------------------------------------
 

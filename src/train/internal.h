@@ -84,6 +84,7 @@ struct calx_trainer {
   void *data_self;
   void **callback_selves;
   calx_module *model;
+  calx_value *hyperparameters;  // a dict; NULL: none
   cx_train_optimizer *optimizers;
   size_t n_optimizers, optimizers_capacity;
   calx_tensor **frozen;  // owned: what a toggled optimiser leaves out
@@ -241,6 +242,11 @@ calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
 // The same in a run that only evaluates, for this process.
 calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
     CALX_MUST_USE;
+
+// ---- hyperparameters --------------------------------------------------------
+
+// When training starts.
+calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
 
 // ---- defaults and profiles --------------------------------------------------
 

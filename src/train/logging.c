@@ -154,6 +154,16 @@ calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
   return cx_train_write_rows(t, false);
 }
 
+// A run that is killed has the rows of its epochs.
+static calx_status *save_loggers(calx_trainer *t)
+{
+  calx_status *status = NULL;
+  for (size_t i = 0; i < t->n_loggers && status == NULL; i++) {
+    status = calx_logger_save(t->loggers[i]);
+  }
+  return status;
+}
+
 // After the last step of the epoch.
 calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
                                 const double *values, size_t stride)
@@ -169,8 +179,8 @@ calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
     status = put(row, l, l->on_step ? "_epoch" : "", NULL, values[i * stride]);
   }
   append_row(t, row);
-  if (status != NULL) return status;
-  return cx_train_write_rows(t, true);
+  if (status == NULL) status = cx_train_write_rows(t, true);
+  return status != NULL ? status : save_loggers(t);
 }
 
 calx_status *cx_train_log_row(calx_trainer *t, const calx_logged_value *values,

@@ -289,6 +289,7 @@ static void free_rank(calx_trainer *t)
   cx_train_free_signals(t);
   cx_train_free_optimizers(t);
   calx_module_free(t->model);
+  calx_value_free(t->hyperparameters);
   cx_train_free_metrics(t);
   calx_value_free(t->checkpoint);
   cx_free(t->callback_selves);
