@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "calx/status.h"
 
-typedef struct cx_cli_doctor {
+typedef struct cx_cli_doctor_state {
   // The folder in which proc, dev, sys, etc and tmp are looked for; empty: this
   // machine's.
   const char *root;

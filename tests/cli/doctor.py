@@ -278,13 +278,14 @@ class Plugins(Doctor):
         for how, pieces in {
                 "crash-at-start": ["ended its process when asked 'devices' "
                                    "(signal 11)"],
-                "hang-at-start": ["did not answer 'devices' within 0.5 s"],
+                "hang-at-start": ["did not answer 'devices' within 2 s"],
                 "no-client": ["rogue: no devices; at all"],
                 "": ["rogue: refused"]}.items():
-            self.doctor(1, "--timeout", "0.5" if "hang" in how else "60",
+            self.doctor(1, "--timeout", "2" if "hang" in how else "60",
                         env={**env, "ROGUE": how})
             self.check("wrong", f"plugins: {ROGUE}: ", *pieces)
-            self.check("ok", "plugins: calx: 1 device")
+            if "hang" not in how:  # two seconds may be few for a compilation
+                self.check("ok", "plugins: calx: 1 device")
             self.assertIn(f"chosen: {ROGUE} (by the environment)", self.report)
             self.assertIn("  PJRT 0.106\n", self.report)
 
@@ -485,8 +486,9 @@ class Machine(Doctor):
         self.check("wrong", "may pin 4096 bytes of memory", "ulimit -l unlimited")
         self.limited(resource.RLIMIT_NOFILE, 256, 1)
         self.check("note", "may open 256 files")
-        self.limited(resource.RLIMIT_AS, 64 << 30, 1)
-        self.check("note", "68719476736 bytes of addresses (ulimit -v)")
+        # Sanitizers want terabytes.
+        self.limited(resource.RLIMIT_AS, 1 << 60, 1)
+        self.check("note", f"{1 << 60} bytes of addresses (ulimit -v)")
 
     def test_memory(self):
         os.makedirs("m/sys/fs/cgroup")
