@@ -17,7 +17,6 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "pjrt/internal.h"
-#include "world/world.h"
 
 #define OLDEST_MINOR 29
 #define REORDERED_MINOR 56
@@ -240,18 +239,14 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   calx_status *status = open_file(&choice, out_plugin);
   cx_unlock(&plugins_lock);
   cx_pjrt_report_unused(&choice);
+  cx_pjrt_report_old(&choice);
   const bool accelerator = choice.automatic && !choice.embedded;
   if (status == NULL) {
     atomic_store(&(*out_plugin)->automatic, accelerator);
   } else if (accelerator) {
     status = cx_pjrt_annotate_automatic(choice.name, status);
   }
-  // The first process of a host logs it for all.
-  const char *quiet = getenv("CALX_QUIET");
-  bool is_quiet = quiet != NULL && *quiet != '\0' && *quiet != '0';
-  bool is_reported =
-      choice.automatic && !is_quiet && cx_world_self()->local_process == 0;
-  if (status == NULL && is_reported &&
+  if (status == NULL && choice.automatic && !cx_pjrt_is_quiet() &&
       !atomic_flag_test_and_set(&choice_was_reported)) {
     const cx_pjrt_plugin *p = *out_plugin;
     cx_log(
