@@ -57,17 +57,19 @@ bool cx_debug_has_utf8(void)
 
 // ---- drawing, under the lock ------------------------------------------------
 
+// What was there is erased before a line that takes all columns, since the
+// cursor then stays in the last one.
 static void put_line(cx_text *out, const char *line, const char *more,
-                     int columns)
+                     size_t columns)
 {
-  const size_t room = columns > 1 ? (size_t)columns - 1 : 0;
   const size_t added = cx_text_columns(more);
-  cx_text_char(out, '\r');
-  cx_text_append_n(out, line,
-                   cx_text_fit(line, room > added ? room - added : 0));
+  const size_t room = columns > added ? columns - added : 0;
+  const bool is_full = cx_text_columns(line) >= room;
+  cx_text_append(out, is_full ? "\r\033[K" : "\r");
+  cx_text_append_n(out, line, cx_text_fit(line, room));
   if (strchr(line, '\033') != NULL) cx_text_append(out, "\033[0m");
-  cx_text_append_n(out, more, cx_text_fit(more, room));
-  cx_text_append(out, "\033[K");
+  cx_text_append_n(out, more, cx_text_fit(more, columns));
+  if (!is_full) cx_text_append(out, "\033[K");
 }
 
 // The lines of `text`, of which the first ends with `more`, and none of those
@@ -82,7 +84,8 @@ static void put_lines(cx_text *out, const cx_debug_screen *s, const char *text,
     const size_t length = strcspn(text, "\n");
     char *line = cx_strndup(text, length);
     if (n > 0) cx_text_char(out, '\n');
-    put_line(out, line != NULL ? line : "", n == 0 ? more : "", columns);
+    put_line(out, line != NULL ? line : "", n == 0 ? more : "",
+             (size_t)columns);
     cx_free(line);
     n++;
     if (*text != '\0') *out_lines = n;
