@@ -105,7 +105,6 @@ static void paint(cx_debug_screen *s, const char *text, const char *more)
   fflush(s->file);
   cx_text_free(&out);
   s->lines = lines;
-  s->drawn_ns = cx_now_ns();
 }
 
 static void clear(cx_debug_screen *s)
@@ -121,7 +120,9 @@ static void on_compile(const cx_trace_program *program)
   (void)program;
   cx_lock(&screens.lock);
   cx_debug_screen *s = screens.newest;
-  if (s != NULL && s->text != NULL) paint(s, s->text, " compiling…");
+  if (s != NULL && s->text != NULL) {
+    paint(s, s->text, cx_debug_has_utf8() ? " compiling…" : " compiling...");
+  }
   cx_unlock(&screens.lock);
 }
 
@@ -177,6 +178,7 @@ void cx_debug_screen_draw(cx_debug_screen *s, const char *text)
   cx_free(s->text);
   s->text = copy;
   if (screens.newest == s) paint(s, text, "");
+  s->drawn_ns = cx_now_ns();
   cx_unlock(&screens.lock);
 }
 

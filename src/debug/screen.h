@@ -18,7 +18,7 @@ struct cx_debug_screen {
   int offset;              // lines from the cursor's to the first one
   cx_debug_screen *older;  // which is shown when this one ends
   char *text;              // the newest
-  int64_t drawn_ns;        // the time of it; 0: it is to be drawn anew
+  int64_t drawn_ns;        // when its owner drew; 0: it is to be drawn anew
   int lines;               // on the terminal
 };
 

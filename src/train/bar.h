@@ -29,9 +29,11 @@ void cx_train_tqdm_line(cx_text *out, const cx_train_meter *m, int width,
 void cx_train_tqdm_number(cx_text *out, double value, bool is_integer);
 
 // The rows of a table, a line each or more where they are wrapped, without a
-// last line feed: "Epoch 0/9  ━━━━━ 2/4 0:00:01 • 0:00:01 1.71it/s loss:
-// 0.500". Source: rich.progress.Progress with the columns of Lightning's
+// last line feed: "Epoch 0/9  ━━━━ 2/4 0:00:01 • 0:00:01 1.71it/s loss: 0.500".
+// Width 0: no limit. The colours are escape sequences of a terminal.
+// Source: rich.progress.Progress with the columns of Lightning's
 // RichProgressBar.
 void cx_train_rich_lines(cx_text *out, const cx_train_meter *rows, size_t n,
-                         int width, bool has_utf8);
+                         int width, bool has_utf8, bool has_colours);
+
 #endif

@@ -10,17 +10,23 @@
 enum { DESCRIPTION, BAR, BATCHES, TIME, SPEED, VALUES, COLUMNS };
 enum { BAR_WIDTH = 40 };
 
-// Colours of Lightning's theme, of 256.
-#define DONE "\033[38;5;56m"
-#define REST "\033[38;5;237m"
-#define PLAIN "\033[0m"
-static const char *const styles[COLUMNS] = {
-  [TIME] = "\033[2m", [SPEED] = "\033[2;4m", [VALUES] = "\033[3m"
-};
+// Of Lightning's theme in 256 colours.
+enum { DONE = COLUMNS, REST, STYLES };
+static const char *const styles[STYLES] = { [TIME] = "\033[2m",
+                                            [SPEED] = "\033[2;4m",
+                                            [VALUES] = "\033[3m",
+                                            [DONE] = "\033[38;5;56m",
+                                            [REST] = "\033[38;5;237m" };
+
+// How the table is written.
+typedef struct rich_form {
+  bool has_utf8, has_colours;
+  int widths[COLUMNS];
+} rich_form;
 
 typedef struct rich_row {
   const cx_train_meter *meter;
-  char *cells[COLUMNS];  // owned; of the bar NULL
+  char *cells[COLUMNS];  // owned; that of the bar is empty
 } rich_row;
 
 // ---- cells ------------------------------------------------------------------
@@ -126,7 +132,7 @@ static void collapse(int *widths, int width)
   }
 }
 
-static void measure(const rich_row *rows, size_t n, int width, int *widths)
+static void measure(const rich_row *rows, size_t n, int *widths)
 {
   for (int c = 0; c < COLUMNS; c++) {
     widths[c] = c == BAR ? BAR_WIDTH : 0;
@@ -137,6 +143,10 @@ static void measure(const rich_row *rows, size_t n, int width, int *widths)
     widths[c] += padding(c);
     if (widths[c] == 0) widths[c] = 1;
   }
+}
+
+static void fit(int *widths, int width)
+{
   collapse(widths, width);
   const int excess = sum(widths) - width;
   if (excess <= 0) return;
@@ -166,102 +176,134 @@ static size_t next_line(const char *text, int room, size_t *skipped)
   return end;
 }
 
-// A line that is too long ends with an ellipsis.
-static void put_text(cx_text *out, const char *line, size_t bytes, int column,
-                     int room, bool has_utf8)
+static void put_styled(cx_text *out, const rich_form *f, int style,
+                       const char *text, size_t bytes)
 {
-  char *text = cx_strndup(line, bytes);
-  if (text == NULL || room <= 0) {
-    cx_free(text);
-    return;
-  }
-  int columns = (int)cx_text_columns(text);
-  const char *style = bytes > 0 ? styles[column] : NULL;
-  if (style != NULL) cx_text_append(out, style);
-  if (columns <= room) {
-    cx_text_append(out, text);
-  } else {
-    cx_text_append_n(out, text, cx_text_fit(text, (size_t)room - 1));
-    cx_text_append(out, has_utf8 ? "…" : ".");
-    columns = room;
-  }
-  if (style != NULL) cx_text_append(out, PLAIN);
-  if (column < COLUMNS - 1) cx_text_format(out, "%*s", room - columns, "");
-  cx_free(text);
+  const char *colour = f->has_colours && bytes > 0 ? styles[style] : NULL;
+  if (colour != NULL) cx_text_append(out, colour);
+  cx_text_append_n(out, text, bytes);
+  if (colour != NULL) cx_text_append(out, "\033[0m");
 }
 
-// Source: rich.progress_bar.ProgressBar.
-static void put_bar(cx_text *out, const cx_train_meter *m, int room,
-                    bool has_utf8)
+// A line that is too long ends with an ellipsis.
+static void put_text(cx_text *out, const rich_form *f, int column,
+                     const char *line, size_t bytes)
 {
-  const char *bar = has_utf8 ? "━" : "-";
-  int64_t halves = 2 * (int64_t)room;
+  const size_t room = (size_t)(f->widths[column] - padding(column));
+  char *text = cx_strndup(line, bytes);
+  if (text == NULL) return;
+  size_t columns = cx_text_columns(text);
+  if (columns > room) {
+    text[cx_text_fit(text, room - 1)] = '\0';
+    cx_text cut = { 0 };
+    cx_text_format(&cut, "%s%s", text, f->has_utf8 ? "…" : ".");
+    put_styled(out, f, column, cx_text_str(&cut), cut.size);
+    cx_text_free(&cut);
+    columns = room;
+  } else {
+    put_styled(out, f, column, text, bytes);
+  }
+  cx_free(text);
+  if (column == COLUMNS - 1) return;
+  for (; columns < room; columns++) cx_text_char(out, ' ');
+}
+
+static void repeat(cx_text *out, const char *s, int64_t n)
+{
+  for (int64_t i = 0; i < n; i++) cx_text_append(out, s);
+}
+
+// Without colours the rest of the bar is blank.
+// Source: rich.progress_bar.ProgressBar.
+static void put_bar(cx_text *out, const cx_train_meter *m, const rich_form *f)
+{
+  const char *bar = f->has_utf8 ? "━" : "-";
+  const int64_t room = f->widths[BAR] - padding(BAR);
+  int64_t halves = 2 * room;
   if (m->total > 0 && m->n < m->total) {
     halves = (int64_t)((double)halves * (double)m->n / (double)m->total);
   }
-  int at = 0;
-  cx_text_append(out, DONE);
-  for (; at < halves / 2; at++) cx_text_append(out, bar);
-  if (halves % 2 != 0) {
-    cx_text_append(out, has_utf8 ? "╸" : " ");
-    at++;
+  cx_text done = { 0 }, rest = { 0 };
+  repeat(&done, bar, halves / 2);
+  if (halves % 2 != 0) cx_text_append(&done, f->has_utf8 ? "╸" : " ");
+  int64_t left = room - (halves + 1) / 2;
+  if (f->has_colours && halves % 2 == 0 && halves > 0 && left > 0) {
+    cx_text_append(&rest, f->has_utf8 ? "╺" : " ");
+    left--;
   }
-  cx_text_append(out, PLAIN REST);
-  if (at > 0 && at < room && halves % 2 == 0) {
-    cx_text_append(out, has_utf8 ? "╺" : " ");
-    at++;
-  }
-  for (; at < room; at++) cx_text_append(out, bar);
-  cx_text_append(out, PLAIN);
+  repeat(&rest, f->has_colours ? bar : " ", left);
+  put_styled(out, f, DONE, cx_text_str(&done), done.size);
+  put_styled(out, f, REST, cx_text_str(&rest), rest.size);
+  cx_text_free(&done);
+  cx_text_free(&rest);
 }
 
-// All lines of a row. What is left of a cell's text is in `rest`.
-static void put_row(cx_text *out, const rich_row *row, const int *widths,
-                    bool has_utf8)
+// One line of a row; the cells' texts that are left go on in `rest`. True:
+// there are some.
+static bool put_line(cx_text *out, const rich_form *f,
+                     const cx_train_meter *bar, const char **rest)
 {
-  const char *rest[COLUMNS];
-  memcpy(rest, row->cells, sizeof rest);
-  for (bool first = true, more = true; more; first = false) {
-    more = false;
-    if (out->size > 0) cx_text_char(out, '\n');
-    for (int c = 0; c < COLUMNS; c++) {
-      const int room = widths[c] - padding(c);
-      if (c == BAR && first) {
-        put_bar(out, row->meter, room, has_utf8);
-      } else {
-        const char *text = c == BAR ? "" : rest[c];
-        const bool is_whole = c == DESCRIPTION || room <= 0;
-        size_t skipped = 0;
-        const size_t bytes =
-            is_whole ? strlen(text) : next_line(text, room, &skipped);
-        put_text(out, text, bytes, c, room, has_utf8);
-        rest[c] = text + bytes + skipped;
-        more = more || *rest[c] != '\0';
-      }
-      if (padding(c) > 0 && widths[c] > 0) cx_text_char(out, ' ');
+  bool more = false;
+  for (int c = 0; c < COLUMNS; c++) {
+    const int room = f->widths[c] - padding(c);
+    if (room > 0 && c == BAR && bar != NULL) {
+      put_bar(out, bar, f);
+    } else if (room > 0) {
+      size_t skipped = 0, bytes = c == DESCRIPTION
+                                      ? strlen(rest[c])
+                                      : next_line(rest[c], room, &skipped);
+      put_text(out, f, c, rest[c], bytes);
+      rest[c] += bytes + skipped;
+      more = more || *rest[c] != '\0';
+    }
+    if (padding(c) > 0 && f->widths[c] > 0) cx_text_char(out, ' ');
+  }
+  return more;
+}
+
+static void put_rows(cx_text *out, const rich_form *f, const rich_row *rows,
+                     size_t n)
+{
+  for (size_t r = 0; r < n; r++) {
+    const char *rest[COLUMNS];
+    for (int c = 0; c < COLUMNS; c++) rest[c] = rows[r].cells[c];
+    if (r > 0) cx_text_char(out, '\n');
+    const cx_train_meter *bar = rows[r].meter;
+    while (put_line(out, f, bar, rest)) {
+      cx_text_char(out, '\n');
+      bar = NULL;
     }
   }
+}
+
+// ---- the table --------------------------------------------------------------
+
+static bool take_row(rich_row *row, const cx_train_meter *m, bool has_utf8)
+{
+  row->meter = m;
+  for (int c = 0; c < COLUMNS; c++) {
+    cx_text cell = { 0 };
+    put_cell(&cell, m, c, has_utf8);
+    cx_text_append(&cell, "");
+    row->cells[c] = cx_text_take(&cell);
+    if (row->cells[c] == NULL) return false;
+  }
+  return true;
 }
 
 void cx_train_rich_lines(cx_text *out, const cx_train_meter *meters, size_t n,
-                         int width, bool has_utf8)
+                         int width, bool has_utf8, bool has_colours)
 {
+  rich_form f = { .has_utf8 = has_utf8, .has_colours = has_colours };
   rich_row *rows = cx_calloc(n + 1, sizeof *rows);
-  bool failed = rows == NULL;
-  for (size_t r = 0; !failed && r < n; r++) {
-    rows[r].meter = &meters[r];
-    for (int c = 0; c < COLUMNS; c++) {
-      cx_text cell = { 0 };
-      put_cell(&cell, &meters[r], c, has_utf8);
-      cx_text_append(&cell, "");
-      rows[r].cells[c] = cx_text_take(&cell);
-      failed = failed || rows[r].cells[c] == NULL;
-    }
+  bool is_whole = rows != NULL;
+  for (size_t r = 0; is_whole && r < n; r++) {
+    is_whole = take_row(&rows[r], &meters[r], has_utf8);
   }
-  int widths[COLUMNS];
-  if (!failed) measure(rows, n, width, widths);
-  for (size_t r = 0; !failed && r < n; r++) {
-    put_row(out, &rows[r], widths, has_utf8);
+  if (is_whole) {
+    measure(rows, n, f.widths);
+    if (width > 0) fit(f.widths, width);
+    put_rows(out, &f, rows, n);
   }
   for (size_t r = 0; rows != NULL && r < n; r++) {
     for (int c = 0; c < COLUMNS; c++) cx_free(rows[r].cells[c]);
