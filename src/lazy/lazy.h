@@ -189,6 +189,8 @@ calx_tensor *cx_lazy_apply(const cx_lazy_call *call, calx_tensor **outs);
 void cx_lazy_sync_pending(void);
 // Computes t's value if it is pending. False: the scope holds the reason.
 bool cx_lazy_read(calx_tensor *t);
+// Whether reading it would run nothing, though it may wait.
+bool cx_lazy_is_launched(const calx_tensor *t);
 
 // ---- programs without a graph: what is exported -----------------------------
 
