@@ -209,8 +209,8 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
   calx_value *from = loaded != NULL ? loaded : job->trainer->checkpoint;
   CALX_TRY(make_model(t));
   CALX_TRY(load_model(t, from));
+  CALX_TRY(open_loaders(t));  // schedules are as long as the data say
   CALX_TRY(make_optimizers(t));
-  CALX_TRY(open_loaders(t));
   if (loaded != NULL && t->asked == CX_TRAIN_FITTING) {
     CALX_TRY(cx_train_restore_training(t, loaded));
   }
@@ -291,6 +291,7 @@ static void free_rank(calx_trainer *t)
   calx_module_free(t->model);
   calx_value_free(t->hyperparameters);
   cx_train_free_metrics(t);
+  cx_train_free_own_metrics(t);
   calx_value_free(t->checkpoint);
   cx_free(t->callback_selves);
   cx_free(t->data_self);
