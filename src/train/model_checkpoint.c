@@ -131,7 +131,7 @@ static calx_status *after_batch(calx_trainer *t, checkpoint *c)
   CALX_TRY(is_due(t, c, &due));
   if (!due) return NULL;
   if (monitor != NULL &&
-      (!calx_trainer_has_metric(t, monitor) ||
+      (!cx_train_checkpoint_knows(t, monitor) ||
        (!saves_on_epoch_end(t, c) && is_validated_next(t)))) {
     c->defers = true;
     return NULL;

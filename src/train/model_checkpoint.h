@@ -92,6 +92,8 @@ void cx_train_checkpoint_put_state(calx_trainer *t, void *self,
                                    calx_value *state);
 void cx_train_checkpoint_take_state(calx_trainer *t, void *self,
                                     const calx_value *state);
+// Whether there is a value of a name, be it "epoch" or "step".
+bool cx_train_checkpoint_knows(const calx_trainer *t, const char *name);
 // The newest one, or that of the monitor where it is among the k best.
 calx_status *cx_train_checkpoint_save_top_k(
     calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;

@@ -41,6 +41,12 @@ static calx_logged_value value_of(void *user, const char *name)
   return (calx_logged_value){ name, is_count ? (double)count : 0, true };
 }
 
+bool cx_train_checkpoint_knows(const calx_trainer *t, const char *name)
+{
+  return calx_trainer_has_metric(t, name) || strcmp(name, "epoch") == 0 ||
+         strcmp(name, "step") == 0;
+}
+
 static bool is_there(const char *path)
 {
   struct stat info;
@@ -204,7 +210,7 @@ static calx_status *keep(calx_trainer *t, checkpoint *c, const char *path,
 
 static calx_status *save_monitored(calx_trainer *t, checkpoint *c)
 {
-  const double own = calx_trainer_callback_metric(t, c->plan->o.monitor);
+  const double own = value_of(t, c->plan->o.monitor).value;
   bool admits = cx_train_top_k_admits(&c->top, own);
   double score = own;
   CALX_TRY(cx_train_agree(t, "ModelCheckpoint: the value", &admits, &score));
@@ -248,7 +254,7 @@ calx_status *cx_train_checkpoint_save_top_k(calx_trainer *t, checkpoint *c)
   const calx_model_checkpoint_options *o = &c->plan->o;
   if (o->save_top_k == 0) return NULL;
   if (o->monitor == NULL) return save_newest(t, c);
-  if (calx_trainer_has_metric(t, o->monitor)) return save_monitored(t, c);
+  if (cx_train_checkpoint_knows(t, o->monitor)) return save_monitored(t, c);
   return report_missing(t, c);
 }
 
