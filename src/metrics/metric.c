@@ -242,25 +242,12 @@ static calx_status *update(calx_metric *m, calx_tensor *preds,
   return NULL;
 }
 
-// Metrics have no gradient, and autocast does not touch them.
-static calx_dtype begin_plain(void)
-{
-  cx_lazy_no_grad_begin();
-  return cx_lazy_autocast_set(CALX_DTYPE_DEFAULT);
-}
-
-static void end_plain(calx_dtype autocast)
-{
-  (void)cx_lazy_autocast_set(autocast);
-  (void)cx_lazy_no_grad_end();
-}
-
 void calx_metric_update(calx_metric *m, calx_tensor *preds, calx_tensor *target)
 {
   calx_tensor *batch[CX_METRICS_STATES];
-  const calx_dtype autocast = begin_plain();
+  cx_lazy_no_grad_begin();
   cx_lazy_scope_pin(update(m, preds, target, batch));
-  end_plain(autocast);
+  (void)cx_lazy_no_grad_end();
 }
 
 // ---- values -----------------------------------------------------------------
@@ -300,14 +287,14 @@ calx_tensor *calx_metric_forward(calx_metric *m, calx_tensor *preds,
                                  calx_tensor *target)
 {
   calx_tensor *value = NULL;
-  const calx_dtype autocast = begin_plain();
+  cx_lazy_no_grad_begin();
   calx_status *status = forward(m, preds, target, &value);
   if (status == NULL) {
     value = finish(value, m->is_wide);
   } else {
     value = cx_lazy_tensor_poison(status);
   }
-  end_plain(autocast);
+  (void)cx_lazy_no_grad_end();
   return value;
 }
 
@@ -350,9 +337,9 @@ static calx_status *compute(calx_metric *m, calx_tensor **out)
 calx_tensor *calx_metric_compute(calx_metric *m)
 {
   calx_tensor *value = NULL;
-  const calx_dtype autocast = begin_plain();
+  cx_lazy_no_grad_begin();
   calx_status *status = compute(m, &value);
   if (status != NULL) value = cx_lazy_tensor_poison(status);
-  end_plain(autocast);
+  (void)cx_lazy_no_grad_end();
   return value;
 }

@@ -1,7 +1,37 @@
-// train/defaults: the logger and the callbacks that a program need not give.
+// train/defaults: the logger and the callbacks that a program need not give,
+// and the order of all.
+#include <string.h>
+
 #include "base/alloc.h"
 #include "calx/callbacks.h"
 #include "train/internal.h"
+
+static calx_status *add_logger(calx_trainer *t)
+{
+  if (t->config.no_logger) t->n_loggers = 0;
+  if (t->config.no_logger || t->n_loggers > 0) return NULL;
+  t->own_logger = calx_tensorboard_logger(t->default_root_dir);
+  const calx_status *error = calx_logger_error(t->own_logger);
+  if (error != NULL) return cx_status_copy(error);
+  t->loggers[t->n_loggers++] = t->own_logger;  // there is room for one
+  return NULL;
+}
+
+// ---- callbacks --------------------------------------------------------------
+
+static calx_status *add_callback(calx_trainer *t, calx_callback *callback)
+{
+  size_t capacity = 0;
+  if (callback->options.size == 0 ||
+      !cx_grow(&t->callbacks, &capacity, t->n_callbacks + 1,
+               sizeof *t->callbacks)) {
+    calx_callback_free(callback);
+    return cx_out_of_memory();
+  }
+  t->own_callbacks[t->n_own_callbacks++] = callback;
+  t->callbacks[t->n_callbacks++] = callback;
+  return cx_status_copy(callback->error);
+}
 
 static size_t count(const calx_trainer *t, cx_train_callback_kind kind,
                     const calx_callback **out_first)
@@ -13,26 +43,6 @@ static size_t count(const calx_trainer *t, cx_train_callback_kind kind,
     if (n++ == 0) *out_first = t->callbacks[i];
   }
   return n;
-}
-
-// Adds one of the trainer's own, behind those of the program.
-static calx_status *add_own(calx_trainer *t, calx_callback *callback)
-{
-  const size_t n = t->n_callbacks;
-  calx_callback **all = cx_calloc(n + 2, sizeof(calx_callback *));
-  calx_status *status = cx_status_copy(callback->error);
-  if (all == NULL || callback->options.size == 0 || status != NULL) {
-    cx_free(all);
-    calx_callback_free(callback);
-    return status != NULL ? status : cx_out_of_memory();
-  }
-  for (size_t i = 0; i < n; i++) all[i] = t->callbacks[i];
-  all[n] = callback;
-  cx_free(t->callbacks);
-  t->callbacks = all;
-  t->n_callbacks = n + 1;
-  t->own_callbacks[t->n_own_callbacks++] = callback;
-  return NULL;
 }
 
 static calx_status *add_progress_bar(calx_trainer *t)
@@ -51,11 +61,69 @@ static calx_status *add_progress_bar(calx_trainer *t)
         given->name);
   }
   if (t->config.no_progress_bar || n > 0) return NULL;
-  return add_own(t, calx_tqdm_progress_bar(.refresh_rate = 1));
+  return add_callback(t, calx_tqdm_progress_bar(.refresh_rate = 1));
+}
+
+static calx_status *add_checkpoint(calx_trainer *t)
+{
+  const cx_train_config *c = &t->config;
+  const calx_callback *first;
+  const size_t given = count(t, CX_TRAIN_CALLBACK_CHECKPOINT, &first);
+  if (given > 0 && c->no_checkpointing && c->fast_dev_run == 0) {
+    return cx_invalid(
+        "Trainer was configured with `no_checkpointing` but found "
+        "`ModelCheckpoint` in callbacks list.");
+  }
+  if (given > 0 || c->no_checkpointing) return NULL;
+  return add_callback(t, calx_model_checkpoint());
+}
+
+// Tuners before all others, checkpoints after them.
+static int place_of(const calx_callback *callback)
+{
+  if (callback->kind == CX_TRAIN_CALLBACK_TUNER) return 0;
+  return callback->kind == CX_TRAIN_CALLBACK_CHECKPOINT ? 2 : 1;
+}
+
+static void sort(calx_trainer *t)
+{
+  for (size_t i = 1; i < t->n_callbacks; i++) {
+    calx_callback *moved = t->callbacks[i];
+    size_t to = i;
+    for (; to > 0 && place_of(t->callbacks[to - 1]) > place_of(moved); to--) {
+      t->callbacks[to] = t->callbacks[to - 1];
+    }
+    t->callbacks[to] = moved;
+  }
+}
+
+// A checkpoint has one state under a key.
+static calx_status *check_keys(const calx_trainer *t)
+{
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    const calx_callback *a = t->callbacks[i];
+    for (size_t j = 0; j < i && a->state_key != NULL; j++) {
+      const calx_callback *b = t->callbacks[j];
+      if (b->state_key == NULL || strcmp(a->state_key, b->state_key) != 0) {
+        continue;
+      }
+      return cx_invalid(
+          "Found more than one stateful callback of type `%s`. In the current "
+          "configuration, this callback does not support being saved alongside "
+          "other instances of the same type. The state keys of callbacks %zu "
+          "and %zu are both %s: `state_key` must be unique among all callbacks "
+          "in the Trainer.",
+          a->name, j, i, a->state_key);
+    }
+  }
+  return NULL;
 }
 
 calx_status *cx_train_add_defaults(calx_trainer *t)
 {
-  if (t->config.no_logger) t->n_loggers = 0;
-  return add_progress_bar(t);
+  CALX_TRY(add_logger(t));
+  CALX_TRY(add_progress_bar(t));
+  CALX_TRY(add_checkpoint(t));
+  sort(t);
+  return check_keys(t);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "calx/io.h"
 #include "calx/loggers.h"
 #include "calx/trainer.h"
@@ -94,6 +95,7 @@ struct calx_trainer {
   size_t n_evaluated;
   int dataloader_idx;
   bool sanity_checking, should_stop, skip_epoch, reported_minimum;
+  bool has_validated;  // since the run began, a sanity check aside
   bool resumes_epoch;  // the first epoch of the run is one that was begun
   const cx_train_hook *hook;  // that runs
   int64_t batch_size;         // of the batch that is under way; 0: none
@@ -106,9 +108,12 @@ struct calx_trainer {
   cx_train_bar_value *bar;  // what the progress bar shows
   size_t n_bar, bar_capacity;
   cx_train_row *rows, *rows_end;     // that loggers have not got yet
+  bool has_rows_to_save;             // loggers have got some since their save
   struct cx_train_profile *profile;  // NULL: none is made
   struct cx_train_predictions *predictions;
   calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest steps
+  char *ckpt_path, *source;  // the file that it began with, and where that is
+  const calx_status *exception;  // why it ends; NULL: nothing is wrong
 
   // What a run leaves.
   cx_train_position position;
@@ -199,6 +204,28 @@ calx_status *cx_train_join_predictions(calx_trainer *t,
                                        calx_value **out) CALX_MUST_USE;
 void cx_train_free_predictions(calx_trainer *t);
 
+// ---- ranks ------------------------------------------------------------------
+
+// The first rank's numbers become everybody's. In all three a failed run's
+// ranks keep what they have.
+calx_status *cx_train_tell_numbers(const calx_trainer *t, const char *tag,
+                                   double *values, size_t count) CALX_MUST_USE;
+// The same of a text, which may be NULL; freed with cx_free().
+calx_status *cx_train_tell_text(const calx_trainer *t, const char *tag,
+                                char **text) CALX_MUST_USE;
+// Whether all ranks say yes; the number is the first one's.
+calx_status *cx_train_agree(const calx_trainer *t, const char *tag, bool *yes,
+                            double *number) CALX_MUST_USE;
+
+// ---- states of callbacks ----------------------------------------------------
+
+// A text as Python's repr() has it; NULL: None.
+void cx_train_put_quoted(cx_text *out, const char *text);
+// A tensor of one element on the host; NULL: no memory.
+calx_value *cx_train_put_scalar(double number);
+// Of a tensor or a number; NaN: it is neither.
+double cx_train_take_scalar(const calx_value *value);
+
 // ---- checkpoints ------------------------------------------------------------
 
 // The optimisers and schedules of a run as two lists.
@@ -211,6 +238,12 @@ calx_status *cx_train_list_states(const calx_trainer *t,
                                   cx_train_state_lists *out) CALX_MUST_USE;
 void cx_train_free_lists(cx_train_state_lists *l);
 
+// Under which a data module's state is in a checkpoint, as of a class of
+// Lightning's without a name of its own.
+#define CX_TRAIN_DATA_MODULE "LightningDataModule"
+// A copy with its tensors on the host.
+calx_status *cx_train_copy_value(const calx_value *v,
+                                 calx_value **out) CALX_MUST_USE;
 // All that a fit needs to go on, as a dict of tensors on the host. A
 // collective.
 calx_status *cx_train_dump(calx_trainer *t, bool weights_only,
@@ -218,16 +251,25 @@ calx_status *cx_train_dump(calx_trainer *t, bool weights_only,
 // The same with copies on the host, on the first rank of a process; else NULL.
 calx_status *cx_train_dump_host(calx_trainer *t, bool weights_only,
                                 calx_value **out) CALX_MUST_USE;
-// Before the optimisers are made: hooks, callbacks' states, weights.
+// Before the optimisers are made: hooks, weights, the data module's state, and
+// of fit the callbacks' states.
 calx_status *cx_train_restore_model(calx_trainer *t,
                                     calx_value *checkpoint) CALX_MUST_USE;
 // After that: optimisers, schedules, position, random numbers.
 calx_status *cx_train_restore_training(
     calx_trainer *t, const calx_value *checkpoint) CALX_MUST_USE;
-// The checkpoint that the run is to begin with; NULL: none. `*out_is_full`:
-// what only fit needs is wanted too.
-calx_status *cx_train_find_checkpoint(const calx_trainer *t,
+// The checkpoint that the run is to begin with; NULL: none.
+calx_status *cx_train_find_checkpoint(calx_trainer *t,
                                       calx_value **out) CALX_MUST_USE;
+// The highest N of hpc_ckpt_N.ckpt in a folder; -1: there is none.
+int64_t cx_train_hpc_number(const char *folder);
+// That file in default_root_dir; freed with cx_free().
+calx_status *cx_train_hpc_path(const calx_trainer *t, int64_t number,
+                               char **out) CALX_MUST_USE;
+// Says that all of it is restored.
+void cx_train_report_restored(const calx_trainer *t);
+// Whether cx_train_dump() gives a checkpoint where an error ends the run.
+bool cx_train_can_save(const calx_trainer *t);
 
 // ---- signals ----------------------------------------------------------------
 
@@ -254,6 +296,8 @@ calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
 
 // The logger and the callbacks that a program need not give.
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
+// "~/logs" is in the home folder. Freed with cx_free().
+calx_status *cx_train_expand_home(const char *path, char **out) CALX_MUST_USE;
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);

@@ -63,6 +63,7 @@ static calx_status *write_row(calx_trainer *t, cx_train_row *row)
         calx_logger_log_metrics(t->loggers[i], list, row->count + 1, row->step);
   }
   cx_free(list);
+  t->has_rows_to_save = true;
   return status;
 }
 
@@ -154,10 +155,13 @@ calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
   return cx_train_write_rows(t, false);
 }
 
-// A run that is killed has the rows of its epochs.
+// A run that is killed has the rows of its epochs. One that logs nothing makes
+// no folder.
 static calx_status *save_loggers(calx_trainer *t)
 {
   calx_status *status = NULL;
+  if (!t->has_rows_to_save) return NULL;
+  t->has_rows_to_save = false;
   for (size_t i = 0; i < t->n_loggers && status == NULL; i++) {
     status = calx_logger_save(t->loggers[i]);
   }

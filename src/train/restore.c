@@ -1,15 +1,75 @@
 // train/restore: a run gets back what a checkpoint has of it.
+#include <string.h>
+
 #include "base/alloc.h"
+#include "base/text.h"
 #include "data/loader.h"
 #include "lazy/lazy.h"
 #include "pjrt/pjrt.h"
 #include "train/checkpoint.h"
 #include "train/internal.h"
 
+// ---- the model and its surroundings
+// --------------------------------------------------------
+
+// States of callbacks that this run has not.
+static void report_unknown(const calx_trainer *t, const calx_value *states)
+{
+  cx_text names = { 0 };
+  for (size_t i = 0; i < calx_value_count(states); i++) {
+    const char *key = calx_value_key(states, i);
+    bool known = key == NULL;
+    for (size_t k = 0; k < t->n_callbacks && !known; k++) {
+      const char *own = t->callbacks[k]->state_key;
+      known = own != NULL && strcmp(own, key) == 0;
+    }
+    if (known) continue;
+    cx_text_append(&names, names.size > 0 ? ", " : "");
+    cx_train_put_quoted(&names, key);
+  }
+  if (names.size > 0 && calx_trainer_is_global_zero(t)) {
+    cx_log(
+        "Be aware that when using `ckpt_path`, callbacks used to create the "
+        "checkpoint need to be provided during `Trainer` instantiation. Please "
+        "add the following callbacks: [%s].",
+        cx_text_str(&names));
+  }
+  cx_text_free(&names);
+}
+
+static void restore_callbacks(calx_trainer *t, calx_value *checkpoint)
+{
+  const calx_value *states = calx_value_get(checkpoint, "callbacks");
+  if (states == NULL || t->asked != CX_TRAIN_FITTING) return;
+  report_unknown(t, states);
+  cx_train_call_callbacks(t, CX_TRAIN_HOOK(on_load_checkpoint, NOT),
+                          checkpoint);
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    const calx_callback *c = t->callbacks[i];
+    if (c->state_key == NULL || c->options.load_state_dict == NULL) continue;
+    const calx_value *state = calx_value_get(states, c->state_key);
+    if (state == NULL) continue;
+    c->options.load_state_dict(t, t->callback_selves[i], state);
+  }
+}
+
+static void restore_data_module(calx_trainer *t, const calx_value *checkpoint)
+{
+  const calx_lightning_data_module *d = t->data->datamodule;
+  const calx_value *state = calx_value_get(checkpoint, CX_TRAIN_DATA_MODULE);
+  if (d == NULL || d->load_state_dict == NULL || state == NULL) return;
+  d->load_state_dict(t, t->data_self, state);
+}
+
 calx_status *cx_train_restore_model(calx_trainer *t, calx_value *checkpoint)
 {
+  cx_train_call_module(t, CX_TRAIN_HOOK(on_load_checkpoint, NOT), checkpoint);
+  CALX_TRY(calx_scope_take_error());
   const cx_train_states states = { .model = t->model };
-  return cx_train_states_get(&states, true, checkpoint);
+  CALX_TRY(cx_train_states_get(&states, true, checkpoint));
+  restore_data_module(t, checkpoint);
+  restore_callbacks(t, checkpoint);
+  return calx_scope_take_error();
 }
 
 // ---- where training goes on -------------------------------------------------
@@ -93,11 +153,4 @@ calx_status *cx_train_restore_training(calx_trainer *t,
   calx_status *status = cx_train_states_get(&lists.states, false, checkpoint);
   cx_train_free_lists(&lists);
   return status != NULL ? status : restore_position(t, checkpoint);
-}
-
-calx_status *cx_train_find_checkpoint(const calx_trainer *t, calx_value **out)
-{
-  *out = NULL;
-  if (t->data->ckpt_path == NULL) return NULL;
-  return calx_load(t->data->ckpt_path, out);
 }

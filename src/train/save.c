@@ -1,63 +1,10 @@
-// train/save: what a checkpoint has of a run, and files of it.
-#include <string.h>
-
+// train/save: what a checkpoint has of a run.
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/options.h"
 #include "lazy/lazy.h"
+#include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
 #include "train/checkpoint.h"
 #include "train/internal.h"
-
-// ---- copies on the host -----------------------------------------------------
-
-static calx_status *copy_value(const calx_value *v, calx_value **out);
-
-static calx_status *copy_item(const calx_value *from, size_t i, calx_value *to)
-{
-  calx_value *item;
-  CALX_TRY(copy_value(calx_value_item(from, i), &item));
-  if (calx_value_kind(from) != CALX_KIND_DICT) {
-    return calx_value_append(to, item);
-  }
-  const char *key = calx_value_key(from, i);
-  return key != NULL
-             ? calx_value_set(to, key, item)
-             : calx_value_set_at(to, calx_value_key_number(from, i), item);
-}
-
-static calx_status *copy_value(const calx_value *v, calx_value **out)
-{
-  const calx_kind kind = calx_value_kind(v);
-  switch (kind) {
-    case CALX_KIND_NONE: *out = calx_value_none(); break;
-    case CALX_KIND_BOOL: *out = calx_value_bool(calx_value_as_bool(v)); break;
-    case CALX_KIND_INT: *out = calx_value_int(calx_value_as_int(v)); break;
-    case CALX_KIND_FLOAT:
-      *out = calx_value_float(calx_value_as_float(v));
-      break;
-    case CALX_KIND_STRING:
-      *out = calx_value_string(calx_value_as_string(v));
-      break;
-    case CALX_KIND_BYTES:
-      *out = calx_value_bytes(calx_value_as_string(v), calx_value_count(v));
-      break;
-    case CALX_KIND_TENSOR:
-      *out = calx_value_tensor(calx_cpu(calx_value_as_tensor(v)));
-      break;
-    default: *out = calx_value_container(kind);
-  }
-  if (*out == NULL) return cx_out_of_memory();
-  const bool is_container = kind >= CALX_KIND_LIST;
-  for (size_t i = 0; is_container && i < calx_value_count(v); i++) {
-    calx_status *status = copy_item(v, i, *out);
-    if (status == NULL) continue;
-    calx_value_free(*out);
-    *out = NULL;
-    return status;
-  }
-  return NULL;
-}
 
 // ---- the parts --------------------------------------------------------------
 
@@ -148,12 +95,47 @@ static calx_status *put_states(const calx_trainer *t, bool weights_only,
   return status;
 }
 
+// ---- states of callbacks and data -------------------------------------------
+
+// A state that is empty is left out.
+static calx_status *put_state(calx_trainer *t, const char *key,
+                              calx_trainer_state_dict_fn *state_dict,
+                              void *self, calx_value *out)
+{
+  calx_value *state = calx_value_container(CALX_KIND_DICT);
+  if (state == NULL) return cx_out_of_memory();
+  state_dict(t, self, state);
+  if (calx_value_count(state) > 0) return calx_value_set(out, key, state);
+  calx_value_free(state);
+  return NULL;
+}
+
+static calx_status *put_callbacks(calx_trainer *t, calx_value *out)
+{
+  calx_value *states = calx_value_container(CALX_KIND_DICT);
+  CALX_TRY(calx_value_set(out, "callbacks", states));
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    const calx_callback *c = t->callbacks[i];
+    if (c->options.state_dict == NULL) continue;
+    CALX_TRY(put_state(t, c->state_key, c->options.state_dict,
+                       t->callback_selves[i], states));
+  }
+  return NULL;
+}
+
+static calx_status *put_data_module(calx_trainer *t, calx_value *out)
+{
+  const calx_lightning_data_module *d = t->data->datamodule;
+  if (d == NULL || d->state_dict == NULL) return NULL;
+  return put_state(t, CX_TRAIN_DATA_MODULE, d->state_dict, t->data_self, out);
+}
+
 static calx_status *put_hyperparameters(const calx_trainer *t,
                                         calx_value *checkpoint)
 {
   if (t->hyperparameters == NULL) return NULL;
   calx_value *copy;
-  CALX_TRY(copy_value(t->hyperparameters, &copy));
+  CALX_TRY(cx_train_copy_value(t->hyperparameters, &copy));
   CALX_TRY(calx_value_set(checkpoint, "hyper_parameters", copy));
   return calx_value_set(checkpoint, "hparams_name",
                         calx_value_string("kwargs"));
@@ -162,11 +144,16 @@ static calx_status *put_hyperparameters(const calx_trainer *t,
 static calx_status *put_all(calx_trainer *t, bool weights_only,
                             calx_value *checkpoint)
 {
+  const cx_train_hook *hook = CX_TRAIN_HOOK(on_save_checkpoint, NOT);
   const cx_train_progress progress = progress_of(t);
   CALX_TRY(cx_train_loops_put(&progress, checkpoint));
   CALX_TRY(put_states(t, weights_only, checkpoint));
   CALX_TRY(put_hyperparameters(t, checkpoint));
   if (!weights_only) CALX_TRY(put_own(t, checkpoint));
+  if (!weights_only) CALX_TRY(put_callbacks(t, checkpoint));
+  CALX_TRY(put_data_module(t, checkpoint));
+  if (!weights_only) cx_train_call_callbacks(t, hook, checkpoint);
+  cx_train_call_module(t, hook, checkpoint);
   return calx_scope_take_error();
 }
 
@@ -181,66 +168,18 @@ calx_status *cx_train_dump(calx_trainer *t, bool weights_only, calx_value **out)
   return status;
 }
 
-calx_status *cx_train_dump_host(calx_trainer *t, bool weights_only,
-                                calx_value **out)
+// What is spread over the ranks can't be joined where one of them has failed. A
+// signal ends all of them after the same batch.
+bool cx_train_can_save(const calx_trainer *t)
 {
-  calx_value *dumped;
-  *out = NULL;
-  CALX_TRY(cx_train_dump(t, weights_only, &dumped));
-  calx_status *status = NULL;
-  if (cx_train_device_index(t) == 0) status = copy_value(dumped, out);
-  calx_value_free(dumped);
-  return cx_status_first(status, calx_scope_take_error());
-}
-
-// ---- files ------------------------------------------------------------------
-
-static calx_status *make_folder_of(const char *path)
-{
-  const char *slash = strrchr(path, '/');
-  if (slash == NULL || slash == path) return NULL;
-  char *folder = cx_strndup(path, (size_t)(slash - path));
-  if (folder == NULL) return cx_out_of_memory();
-  calx_status *status = cx_folder_make(folder, 0777);
-  cx_free(folder);
-  return status;
-}
-
-static bool is_safetensors(const char *path)
-{
-  static const char end[] = ".safetensors";
-  const size_t length = strlen(path), n = sizeof end - 1;
-  return length >= n && strcmp(path + length - n, end) == 0;
-}
-
-// The first rank of all writes.
-static calx_status *write_file(const calx_value *checkpoint, const char *path)
-{
-  if (calx_global_ordinal() != 0) return NULL;
-  CALX_TRY(make_folder_of(path));
-  if (is_safetensors(path)) {
-    return calx_save(calx_value_get(checkpoint, "state_dict"), path);
+  if (t->model == NULL || t->config.fast_dev_run > 0) return false;
+  if (calx_world_size() == 1 ||
+      calx_status_code(t->exception) == CALX_CANCELLED) {
+    return true;
   }
-  return calx_save(checkpoint, path, .format = CALX_FORMAT_PT);
-}
-
-calx_status *calx_trainer_save_checkpoint_with(
-    calx_trainer *t, const char *path, const calx_trainer_save_options *given)
-{
-  calx_trainer_save_options o;
-  CALX_TRY(cx_options_take("save_checkpoint", given, &o, sizeof o));
-  if (t == NULL || path == NULL) {
-    return cx_invalid("save_checkpoint: the %s is NULL",
-                      t == NULL ? "trainer" : "path");
+  for (size_t i = 0; i < t->n_optimizers; i++) {
+    const calx_optimizer *o = t->optimizers[i].optimizer;
+    if (o->sharded || (o->inner != NULL && o->inner->sharded)) return false;
   }
-  if (t->model == NULL && t->checkpoint == NULL) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "save_checkpoint: the trainer has run nothing yet");
-  }
-  if (t->model == NULL) return write_file(t->checkpoint, path);
-  calx_value *checkpoint;
-  CALX_TRY(cx_train_dump(t, o.weights_only, &checkpoint));
-  calx_status *status = write_file(checkpoint, path);
-  calx_value_free(checkpoint);
-  return status;
+  return true;
 }
