@@ -10,7 +10,7 @@
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
-static calx_trainer nil;  // without memory
+static calx_trainer nil = { .exit_code = 1 };  // without memory
 
 static calx_status *take_callbacks(calx_trainer *t,
                                    const calx_trainer_options *o)
@@ -78,6 +78,7 @@ calx_trainer *calx_trainer_new_with(const calx_trainer_options *options)
   if (t->error == NULL) t->error = take_callbacks(t, &o);
   if (t->error == NULL) t->error = take_loggers(t, &o);
   if (t->error == NULL) t->error = cx_train_add_defaults(t);
+  t->exit_code = t->error != NULL;
   return t;
 }
 

@@ -1,5 +1,5 @@
-// What a module may rely on: the modes of its parts, the length of a schedule,
-// metrics that the trainer takes.
+// What a program may rely on: the modes of a model's parts, the length of a
+// schedule, metrics that the trainer takes, the exit code.
 #include "boring.h"
 
 // ---- modes ------------------------------------------------------------------
@@ -142,7 +142,7 @@ static calx_tensor *measured_step(calx_trainer *t, void *self,
                                   const calx_batch *batch, int64_t i)
 {
   calx_metric *mean = *(calx_metric **)calx_trainer_user(t);
-  calx_metric_update(mean, calx_full(CALX_SHAPE(), (double)i), NULL);
+  calx_metric_update(mean, calx_scalar((double)i), NULL);
   calx_trainer_log_metric(t, "mean", mean, NULL);
   return boring_step(t, self, batch, i);
 }
@@ -165,12 +165,40 @@ static void test_metric(void **state)
                "maybe");
   CHECK_STATUS_OK(calx_trainer_test(t, &module, .test_dataloader = loader,
                                     .not_verbose = true));
-  assert_double_equal(calx_trainer_callback_metric(t, "mean"), 2, 0);
-  assert_null(calx_trainer_add_metric(t, calx_metric_mean(.size = 0)));
+  assert_true(calx_trainer_callback_metric(t, "mean") == 2);
+  assert_null(calx_trainer_add_metric(t, calx_metric_mean()));
   CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(),
                "outside of a run");
   assert_null(calx_trainer_add_metric(t, NULL));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "NULL");
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_dataset_free(dataset);
+}
+
+// ---- the end ----------------------------------------------------------------
+
+static void test_exit_code(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .test_step = boring_step);
+  calx_dataset *dataset = boring_dataset(2);
+  calx_loader *loader = calx_loader_new(dataset);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 1, .barebones = true, .max_epochs = 1);
+  assert_int_equal(calx_trainer_exit_code(t), 0);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_trainer_fit(t, &module, .train_dataloader = loader),
+               "training_step");
+  assert_int_equal(calx_trainer_exit_code(t), 1);
+  CHECK_STATUS_OK(calx_trainer_test(t, &module, .test_dataloader = loader));
+  assert_int_equal(calx_trainer_exit_code(t), 0);
+  calx_trainer_free(t);
+  t = calx_trainer_new(.precision = "7");
+  assert_int_equal(calx_trainer_exit_code(t), 1);
   calx_trainer_free(t);
   calx_loader_free(loader);
   calx_dataset_free(dataset);
@@ -182,6 +210,7 @@ int main(void)
     cmocka_unit_test(test_modes),
     cmocka_unit_test(test_stepping_batches),
     cmocka_unit_test(test_metric),
+    cmocka_unit_test(test_exit_code),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
