@@ -70,6 +70,8 @@ calx_status *cx_pjrt_annotate_automatic(const char *name,
 // Says `unused`, once for the process; CALX_QUIET does not silence it.
 void cx_pjrt_report_unused(const cx_pjrt_choice *choice);
 bool cx_pjrt_has_tpu(const char *dev);
+// Whether `dev` shows a known accelerator beyond doubt.
+bool cx_pjrt_has_surely(const char *name, const char *dev);
 // Where cx_pjrt_plugin_open() looks for chips and cards; NULL: "/dev".
 void cx_pjrt_set_dev(const char *dev);
 cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path);

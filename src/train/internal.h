@@ -143,6 +143,13 @@ typedef struct cx_train_job {
   struct cx_train_signals *signals;
 } cx_train_job;
 
+// Before any device is open: whether the accelerator that is wanted can be
+// there. Nothing is loaded for it.
+calx_status *cx_train_check_expected(const calx_trainer *t) CALX_MUST_USE;
+// On a device: whether it is the accelerator that is wanted.
+calx_status *cx_train_check_accelerator(const calx_trainer *t) CALX_MUST_USE;
+// On the first rank the lines "GPU available: …" and "TPU available: …".
+void cx_train_announce(const calx_trainer *t);
 calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
 // The rank's place in its process.
 int cx_train_device_index(const calx_trainer *t);
@@ -213,6 +220,8 @@ calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
 
 // The logger and the callbacks that a program need not give.
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
+// The logger that `logger` names, in default_root_dir. Never NULL.
+calx_logger *cx_train_new_logger(const calx_trainer *t);
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);
