@@ -157,7 +157,7 @@ calx_status *calx_trainer_args_with(calx_trainer_options *options, int *argc,
 
 char *calx_trainer_args_help(void)
 {
-  enum { COLUMN = 34 };
+  enum { COLUMN = 32 };
   cx_text text = { 0 };
   cx_text_append(&text,
                  "Options of the trainer; --config=FILE reads them from YAML, "

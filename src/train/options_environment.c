@@ -38,8 +38,8 @@ static calx_status *take_variable(cx_train_given *g, const char *entry)
     return NULL;
   }
   if (g->is_given[option - cx_train_options]) return NULL;
-  return cx_annotate(cx_train_given_set(g, option, name, value + 1),
-                     "as %s says", variable);
+  return cx_train_said_by(cx_train_given_set(g, option, name, value + 1),
+                          variable);
 }
 
 calx_status *cx_train_given_environment(cx_train_given *g)

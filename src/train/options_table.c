@@ -42,13 +42,13 @@ const cx_train_option cx_train_options[] = {
   ROW(num_nodes, CX_TRAIN_INT, "hosts that there must be"),
   ROW(precision, CX_TRAIN_TEXT,
       "32-true, 64-true, bf16-true, bf16-mixed; 16 is bf16-mixed"),
-  ROW(max_epochs, CX_TRAIN_NUMBER, "1000; -1: no limit"),
+  ROW(max_epochs, CX_TRAIN_NUMBER, "epochs to train; 1000, -1: no limit"),
   ROW(min_epochs, CX_TRAIN_COUNT, "at least so many"),
   ROW(max_steps, CX_TRAIN_NUMBER, "steps of the optimiser; -1: no limit"),
   ROW(min_steps, CX_TRAIN_COUNT, "at least so many"),
   ROW(max_time, CX_TRAIN_TEXT, "DD:HH:MM:SS"),
   ROW(limit_train_batches, CX_TRAIN_LIMIT,
-      "batches of an epoch; 1 is one, 1.0 all, 0.5 a half"),
+      "batches of an epoch; 1 is one, 1.0 all, 0.5 half"),
   ROW(limit_val_batches, CX_TRAIN_LIMIT, "the same of validation"),
   ROW(limit_test_batches, CX_TRAIN_LIMIT, "of testing"),
   ROW(limit_predict_batches, CX_TRAIN_LIMIT, "of prediction"),
@@ -59,13 +59,13 @@ const cx_train_option cx_train_options[] = {
   { .name = "val_check_interval",
     .kind = CX_TRAIN_INTERVAL,
     .fields = { FIELD(val_check_interval), FIELD(val_check_time) },
-    .help =
-        "validates after so many batches, that share of an epoch, or time" },
+    .help = "batches, share of an epoch or time to the next" },
   ROW(check_val_every_n_epoch, CX_TRAIN_NUMBER_OR_NONE,
-      "1; None: the interval counts the batches of all epochs"),
-  ROW(num_sanity_val_steps, CX_TRAIN_NUMBER, "2; -1: all"),
+      "1; None: the interval goes over epochs"),
+  ROW(num_sanity_val_steps, CX_TRAIN_NUMBER,
+      "batches of validation before training; 2, -1: all"),
   ROW(accumulate_grad_batches, CX_TRAIN_NUMBER, "batches to a step; 1"),
-  ROW(gradient_clip_val, CX_TRAIN_REAL, "0: none"),
+  ROW(gradient_clip_val, CX_TRAIN_REAL, "none"),
   ROW(gradient_clip_algorithm, CX_TRAIN_TEXT, "norm, value"),
   ROW(steps_per_execution, CX_TRAIN_NUMBER, "batches to a program; 1"),
   { .name = "seed_everything",
@@ -278,6 +278,15 @@ calx_status *cx_train_given_set(cx_train_given *g,
   }
   g->is_given[option - cx_train_options] = true;
   return NULL;
+}
+
+calx_status *cx_train_said_by(calx_status *status, const char *who)
+{
+  if (status == NULL || status == cx_out_of_memory()) return status;
+  calx_status *out = cx_error(calx_status_code(status), "%s: %s", who,
+                              cx_status_sentence(status));
+  calx_status_free(status);
+  return out;
 }
 
 calx_status *cx_train_given_end(cx_train_given *g, calx_trainer_options *out)

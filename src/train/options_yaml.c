@@ -4,6 +4,7 @@
 //
 // The file may be hostile: its size, its depth, its anchors and the nodes that
 // are looked at, of which aliases can make many of a few, are bounded.
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
@@ -39,15 +40,13 @@ typedef calx_status *pair_fn(yaml_file *f, const char *key, yaml_node_t *value,
 
 // ---- nodes ------------------------------------------------------------------
 
-// "FILE:LINE: SENTENCE", with a status's code.
+// "FILE:LINE: SENTENCE".
 static calx_status *at_line(const yaml_file *f, size_t line,
                             calx_status *status)
 {
-  if (status == NULL || status == cx_out_of_memory()) return status;
-  calx_status *out = cx_error(calx_status_code(status), "%s:%zu: %s", f->path,
-                              line + 1, cx_status_sentence(status));
-  calx_status_free(status);
-  return out;
+  char place[PATH_MAX];
+  snprintf(place, sizeof place, "%s:%zu", f->path, line + 1);
+  return cx_train_said_by(status, place);
 }
 
 static calx_status *at_node(const yaml_file *f, const yaml_node_t *node,
