@@ -35,8 +35,8 @@ static calx_status *check_platform(const cx_train_config *c, const char *here)
 
 calx_status *cx_train_check_expected(const calx_trainer *t)
 {
-  if (cx_lazy_devices_are_open()) return NULL;
-  const char *expected = cx_pjrt_plugin_expected();
+  const char *expected = cx_lazy_devices_are_open() ? current_platform()
+                                                    : cx_pjrt_plugin_expected();
   return expected != NULL ? check_platform(&t->config, expected) : NULL;
 }
 

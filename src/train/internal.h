@@ -143,8 +143,8 @@ typedef struct cx_train_job {
   struct cx_train_signals *signals;
 } cx_train_job;
 
-// Before any device is open: whether the accelerator that is wanted can be
-// there. Nothing is loaded for it.
+// Before the ranks start: whether the accelerator that is wanted can be there.
+// Nothing is loaded for it.
 calx_status *cx_train_check_expected(const calx_trainer *t) CALX_MUST_USE;
 // On a device: whether it is the accelerator that is wanted.
 calx_status *cx_train_check_accelerator(const calx_trainer *t) CALX_MUST_USE;
