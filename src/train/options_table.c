@@ -6,6 +6,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "train/config.h"
 
 // ---- the table --------------------------------------------------------------
@@ -135,7 +136,7 @@ const cx_train_option *cx_train_find_option(const char *name)
   return NULL;
 }
 
-enum { LONGEST_NAME = 48 };
+enum { LONGEST_NAME = 48, LONGEST_TEXT = 4096 };
 
 // Letters to put in, leave out or change (Levenshtein).
 static size_t distance(const char *a, const char *b)
@@ -243,6 +244,10 @@ static calx_status *read_value(const cx_train_option *option, const char *name,
   for (size_t k = 0; k < CX_TRAIN_OPTION_FIELDS; k++) {
     fields[k] = field_of(out, option, k);
   }
+  if (strlen(text) > LONGEST_TEXT) {
+    return cx_invalid("`%s` should be a text of at most %d bytes", name,
+                      LONGEST_TEXT);
+  }
   if (cx_train_is_none(text) && !has_none) return NULL;
   CALX_TRY(keep(text, &text));
   if (is_same(name, option->opposite)) {
@@ -255,7 +260,9 @@ static calx_status *read_value(const cx_train_option *option, const char *name,
   } else if (kind->take(text, fields)) {
     return NULL;
   }
-  return cx_invalid("`%s` should be %s. Got '%s'.", name, kind->wanted, text);
+  char shown[128];
+  cx_text_plain(text, strlen(text), shown, sizeof shown);
+  return cx_invalid("`%s` should be %s. Got '%s'.", name, kind->wanted, shown);
 }
 
 calx_status *cx_train_given_set(cx_train_given *g,

@@ -490,6 +490,8 @@ static void test_refused_yaml(void **state)
                "config.yaml:3: the file has two documents");
   YAML_REFUSED(CALX_INVALID_ARGUMENT, "precision: \"3\\0002\"\n",
                "control characters");
+  YAML_REFUSED(CALX_INVALID_ARGUMENT, "precision: \"\\x9b2J\"\n",
+               "control characters");
   YAML_REFUSED(CALX_INVALID_ARGUMENT, "max_epochs: *none\n", "config.yaml:1: ");
   YAML_REFUSED(CALX_INVALID_ARGUMENT, "max_epochs: \xff\n",
                "config.yaml: byte");
@@ -527,16 +529,30 @@ static void test_hostile_yaml(void **state)
   CHECK_STATUS(
       CALX_RESOURCE_EXHAUSTED,
       calx_trainer_options_from_yaml(&o, put_file(text), keep_key, NULL),
-      "more than the 10000 keys and values");
+      "more than the 100000 keys and values");
   CHECK_STATUS(CALX_RESOURCE_EXHAUSTED,
                calx_trainer_options_from_yaml(
                    &o, put_file("a: &a {<<: *a, b: *a}"), keep_key, NULL),
                "more than 32 levels");
-  memset(text, '&', 2000);
-  text[2000] = '\0';
+  at = 0;
+  for (int i = 0; i < 1100; i++) {
+    at += (size_t)sprintf(text + at, "- &a%d x\n", i);
+  }
   CHECK_STATUS(CALX_RESOURCE_EXHAUSTED,
                calx_trainer_options_from_yaml(&o, put_file(text), NULL, NULL),
-               "more than the 1000 '&'");
+               "config.yaml:1001: more than 1000 anchors");
+  at = 0;
+  for (int i = 0; i < 200; i++) {
+    at += (size_t)sprintf(text + at, "%%TAG !a%d! b\n", i);
+  }
+  CHECK_STATUS(CALX_RESOURCE_EXHAUSTED,
+               calx_trainer_options_from_yaml(&o, put_file(text), NULL, NULL),
+               "more than 100 times %TAG");
+  memset(text, '[', 1 << 19);
+  text[1 << 19] = '\0';
+  CHECK_STATUS(CALX_RESOURCE_EXHAUSTED,
+               calx_trainer_options_from_yaml(&o, put_file(text), NULL, NULL),
+               "config.yaml:1: more than 32 levels");
   memset(text, '#', (1 << 20) + 1);
   text[(1 << 20) + 1] = '\0';
   CHECK_STATUS(CALX_RESOURCE_EXHAUSTED,
