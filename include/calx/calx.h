@@ -44,6 +44,7 @@
 #include "calx/tensor.h"
 #include "calx/text.h"
 #include "calx/trainer.h"
+#include "calx/trainer_args.h"
 #include "calx/transformer.h"
 #include "calx/transforms.h"
 

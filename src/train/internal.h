@@ -152,6 +152,13 @@ typedef struct cx_train_job {
   char *back;  // the file through which a started process gives it; or NULL
 } cx_train_job;
 
+// Before the ranks start: whether the accelerator that is wanted can be there.
+// Nothing is loaded for it.
+calx_status *cx_train_check_expected(const calx_trainer *t) CALX_MUST_USE;
+// On a device: whether it is the accelerator that is wanted.
+calx_status *cx_train_check_accelerator(const calx_trainer *t) CALX_MUST_USE;
+// On the first rank the lines "GPU available: …" and "TPU available: …".
+void cx_train_announce(const calx_trainer *t);
 calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
 // The rank's place in its process.
 int cx_train_device_index(const calx_trainer *t);
@@ -296,6 +303,8 @@ calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
 // "~/logs" is in the home folder. Freed with cx_free().
 calx_status *cx_train_expand_home(const char *path, char **out) CALX_MUST_USE;
+// The logger that `logger` names, in default_root_dir. Never NULL.
+calx_logger *cx_train_new_logger(const calx_trainer *t);
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/options.h"
 #include "base/text.h"
 #include "lazy/lazy.h"
 #include "train/internal.h"
+#include "train/options_table.h"
 
 static calx_trainer nil;  // without memory
 
@@ -63,21 +63,30 @@ calx_status *cx_train_expand_home(const char *path, char **out)
   return *out != NULL ? NULL : cx_out_of_memory();
 }
 
+// What the program wrote, and for the rest what the environment says.
+static calx_status *take_options(calx_trainer *t,
+                                 const calx_trainer_options *options)
+{
+  cx_train_given given;
+  CALX_TRY(cx_train_given_begin(options, &given));
+  given.size = sizeof given.options;
+  CALX_TRY(cx_train_given_environment(&given));
+  const calx_trainer_options *o = &given.options;
+  CALX_TRY(cx_train_configure(o, &t->config));
+  cx_train_report_options(o, &t->config);
+  CALX_TRY(cx_train_expand_home(
+      o->default_root_dir != NULL ? o->default_root_dir : ".",
+      &t->default_root_dir));
+  CALX_TRY(take_callbacks(t, o));
+  CALX_TRY(take_loggers(t, o));
+  return cx_train_add_defaults(t);
+}
+
 calx_trainer *calx_trainer_new_with(const calx_trainer_options *options)
 {
   calx_trainer *t = cx_calloc(1, sizeof *t);
   if (t == NULL) return &nil;
-  calx_trainer_options o;
-  t->error = cx_options_take("trainer", options, &o, sizeof o);
-  if (t->error == NULL) t->error = cx_train_configure(&o, &t->config);
-  if (t->error == NULL) {
-    t->error = cx_train_expand_home(
-        o.default_root_dir != NULL ? o.default_root_dir : ".",
-        &t->default_root_dir);
-  }
-  if (t->error == NULL) t->error = take_callbacks(t, &o);
-  if (t->error == NULL) t->error = take_loggers(t, &o);
-  if (t->error == NULL) t->error = cx_train_add_defaults(t);
+  t->error = take_options(t, options);
   return t;
 }
 
