@@ -348,5 +348,6 @@ calx_status *cx_train_fit(calx_trainer *t)
   while (!is_over(t)) CALX_TRY(run_epoch(t));
   cx_train_call(t, CX_TRAIN_HOOK(on_train_end, NOT));
   cx_train_call(t, CX_TRAIN_HOOK(on_fit_end, NOT));
+  CALX_TRY(cx_train_forget_signal(t));
   return calx_scope_take_error();
 }

@@ -276,6 +276,13 @@ void cx_train_report_restored(const calx_trainer *t);
 // Whether cx_train_dump() gives a checkpoint where an error ends the run.
 bool cx_train_can_save(const calx_trainer *t);
 
+// Of the run that a program names "last"; NULL: there is none.
+calx_status *cx_train_find_last(const calx_trainer *t,
+                                char **out) CALX_MUST_USE;
+// Of a job that its launcher has started again.
+calx_status *cx_train_find_newest(const calx_trainer *t,
+                                  char **out) CALX_MUST_USE;
+
 // ---- signals ----------------------------------------------------------------
 
 // Takes SIGTERM, SIGINT and Slurm's SIGUSR1 while a run lasts.
@@ -285,9 +292,14 @@ int cx_train_signals_end(const calx_status *status);
 // In a step that updates: what this rank has received becomes known to all.
 void cx_train_record_signals(calx_trainer *t);
 void cx_train_free_signals(calx_trainer *t);
+// The file in which SIGTERM leaves a run.
+calx_status *cx_train_signal_path(const calx_trainer *t,
+                                  char **out) CALX_MUST_USE;
 // After a batch of training: where a signal came to any rank the run is saved,
 // and ends with what is returned.
 calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
+// At the end of a fit that went on from what a signal had left.
+calx_status *cx_train_forget_signal(const calx_trainer *t) CALX_MUST_USE;
 // The same in a run that only evaluates, for this process.
 calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
     CALX_MUST_USE;

@@ -118,7 +118,7 @@ static void test_row_E18(void **state)
   for (int i = 0; i < 3; i++) {
     assert_int_equal(run(SIGTERM, worlds[i].processes, worlds[i].devices), 143);
     check_same_step(worlds[i].ranks);
-    assert_true(has("checkpoints/on_exception.ckpt"));
+    assert_true(has("on_exception.ckpt"));
     clear();
   }
 }
@@ -128,7 +128,7 @@ static void test_row_E17(void **state)
   (void)state;
   assert_int_equal(run(SIGINT, "1", "1"), 1);
   check_same_step(1);
-  assert_false(has("checkpoints/on_exception.ckpt"));
+  assert_false(has("on_exception.ckpt"));
   clear();
   assert_int_equal(run(SIGINT, "1", "4"), 1);
   check_same_step(4);
