@@ -200,7 +200,7 @@ static calx_status *keep(calx_trainer *t, checkpoint *c, const char *path,
 {
   const int64_t k = c->top.k == -1 ? (int64_t)c->top.count + 1 : c->top.k;
   CALX_TRY(cx_train_top_k_add(&c->top, path, score, own));
-  c->current_score = c->top.items[c->top.count - 1].score;
+  c->current_score = cx_train_top_k_score(&c->top, score);
   const cx_train_kept *best = cx_train_top_k_best(&c->top);
   c->best_score = best->score;
   CALX_TRY(cx_train_set_text(&c->best_path, best->path));
