@@ -103,7 +103,7 @@ calx_status *cx_train_checkpoint_save_top_k(
 // last.ckpt, where it is asked for.
 calx_status *cx_train_checkpoint_save_last(
     calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
-// Both without a look at values and at files that are there.
+// Where an error ends the run: both, whatever values and files there are.
 calx_status *cx_train_checkpoint_save_now(
     calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
 // Frees an old text; `*text` becomes a copy of the new one, which may be NULL.

@@ -263,6 +263,11 @@ calx_status *cx_train_checkpoint_save_now(calx_trainer *t, checkpoint *c)
   char *path;
   CALX_TRY(put_path(t, c, name_of(c), 0, &path));
   calx_status *status = save(t, c, path);
+  if (status == NULL && calx_trainer_is_global_zero(t)) {
+    cx_log("An %s was raised with message: %s, saved checkpoint to %s",
+           calx_code_name(calx_status_code(t->exception)),
+           calx_status_message(t->exception), path);
+  }
   cx_free(path);
   return status != NULL ? status : cx_train_checkpoint_save_last(t, c);
 }
