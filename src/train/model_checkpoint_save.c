@@ -200,7 +200,7 @@ static calx_status *keep(calx_trainer *t, checkpoint *c, const char *path,
 {
   const int64_t k = c->top.k == -1 ? (int64_t)c->top.count + 1 : c->top.k;
   CALX_TRY(cx_train_top_k_add(&c->top, path, score, own));
-  c->current_score = c->top.items[c->top.count - 1].score;
+  c->current_score = cx_train_top_k_score(&c->top, score);
   const cx_train_kept *best = cx_train_top_k_best(&c->top);
   c->best_score = best->score;
   CALX_TRY(cx_train_set_text(&c->best_path, best->path));
@@ -263,6 +263,11 @@ calx_status *cx_train_checkpoint_save_now(calx_trainer *t, checkpoint *c)
   char *path;
   CALX_TRY(put_path(t, c, name_of(c), 0, &path));
   calx_status *status = save(t, c, path);
+  if (status == NULL && calx_trainer_is_global_zero(t)) {
+    cx_log("An %s was raised with message: %s, saved checkpoint to %s",
+           calx_code_name(calx_status_code(t->exception)),
+           calx_status_message(t->exception), path);
+  }
   cx_free(path);
   return status != NULL ? status : cx_train_checkpoint_save_last(t, c);
 }

@@ -61,7 +61,7 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i)
   calx_optimizer_step(opt);
   cx_train_profile_end(t);
   t->optimizers[i].is_reduced = false;
-  t->position.global_step++;
+  if (calx_scope_error() == NULL) t->position.global_step++;
 }
 
 void cx_train_update(calx_trainer *t)

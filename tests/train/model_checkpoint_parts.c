@@ -115,12 +115,16 @@ static void test_top_k(void **state)
   cx_train_top_k_clear(&top);
   top = (cx_train_top_k){ .k = -1, .sign = -1 };
   for (int i = 0; i < 5; i++) {
+    const char path[] = { (char)('a' + i), '\0' };
     assert_true(cx_train_top_k_admits(&top, i % 2));
     assert_null(cx_train_top_k_pop(&top));
-    add(&top, i % 2 == 1 ? "one" : "zero", i % 2);
+    add(&top, path, i % 2);
   }
   assert_int_equal(top.count, 5);
-  assert_string_equal(cx_train_top_k_best(&top)->path, "one");
+  assert_string_equal(cx_train_top_k_best(&top)->path, "b");
+  add(&top, "c", 2);  // which replaces it
+  assert_int_equal(top.count, 5);
+  assert_string_equal(cx_train_top_k_best(&top)->path, "c");
   cx_train_top_k_clear(&top);
 }
 
