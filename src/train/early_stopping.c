@@ -96,23 +96,6 @@ static calx_status *missing(const calx_trainer *t, const char *monitor)
   return status;
 }
 
-static void any(const double *const *values, size_t ranks, size_t count,
-                double *out)
-{
-  (void)count;
-  *out = 0;
-  for (size_t i = 0; i < ranks; i++) *out = fmax(*out, values[i][0]);
-}
-
-static calx_status *over_ranks(bool *stops)
-{
-  double mine = *stops, all;
-  if (calx_world_size() == 1) return NULL;
-  CALX_TRY(calx_mesh_reduce("early stopping", &mine, 1, any, &all));
-  *stops = all != 0;
-  return NULL;
-}
-
 static calx_status *check(calx_trainer *t, early_stopping *s)
 {
   const calx_early_stopping_options *o = s->o;
@@ -123,7 +106,7 @@ static calx_status *check(calx_trainer *t, early_stopping *s)
   char why[512];
   bool stops =
       judge(s, calx_trainer_callback_metric(t, o->monitor), why, sizeof why);
-  CALX_TRY(over_ranks(&stops));
+  CALX_TRY(cx_train_agree_any("early stopping", &stops));
   if (o->verbose && *why != '\0' && calx_trainer_is_global_zero(t)) {
     cx_log("%s", why);
   }

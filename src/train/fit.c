@@ -95,21 +95,11 @@ static double seconds(void)
   return (double)cx_now_ns() * 1e-9;
 }
 
-static void take_first(const double *const *values, size_t ranks, size_t count,
-                       double *out)
-{
-  (void)ranks, (void)count;
-  *out = values[0][0];
-}
-
 // By time all ranks take the first one's clock.
 static calx_status *is_time_over(calx_trainer *t, bool *out)
 {
   double over = seconds() - t->last_validation >= t->config.val_check_seconds;
-  if (calx_world_size() > 1) {
-    CALX_TRY(calx_mesh_reduce("trainer: val_check_time", &over, 1, take_first,
-                              &over));
-  }
+  CALX_TRY(cx_train_agree_first("trainer: val_check_time", &over));
   *out = over != 0;
   return NULL;
 }

@@ -60,6 +60,8 @@ typedef struct cx_train_position {
   bool is_epoch_end;        // all batches of the epoch are over
 } cx_train_position;
 
+enum { CX_TRAIN_OWN_CALLBACKS = 4 };
+
 struct calx_trainer {
   calx_status *error;
   cx_train_config config;
@@ -68,7 +70,8 @@ struct calx_trainer {
   size_t n_callbacks;
   calx_logger **loggers;
   size_t n_loggers;
-  calx_callback *own_callbacks[4];  // those of `callbacks` that it made itself
+  // Those of `callbacks` that it made itself.
+  calx_callback *own_callbacks[CX_TRAIN_OWN_CALLBACKS];
   size_t n_own_callbacks;
   calx_logger *own_logger;  // the same of `loggers`; NULL: none
 
@@ -166,6 +169,11 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
 void cx_train_free_optimizers(calx_trainer *t);
 
+// The first rank's number, on all ranks; true where it is on any of them. A
+// meeting of the ranks, of this name.
+calx_status *cx_train_agree_first(const char *tag, double *value) CALX_MUST_USE;
+calx_status *cx_train_agree_any(const char *tag, bool *value) CALX_MUST_USE;
+
 // Steps the schedules of an interval: those with a monitor, or all others.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors) CALX_MUST_USE;
@@ -213,6 +221,12 @@ calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
 
 // The logger and the callbacks that a program need not give.
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
+// Takes a callback of the trainer's own behind the others.
+calx_status *cx_train_add_callback(calx_trainer *t,
+                                   calx_callback *callback) CALX_MUST_USE;
+bool cx_train_has_callback(const calx_trainer *t, cx_train_callback_kind kind);
+// The timer of max_time.
+calx_status *cx_train_add_timer(calx_trainer *t) CALX_MUST_USE;
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);

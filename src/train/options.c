@@ -113,12 +113,21 @@ static calx_status *take_clip(const calx_trainer_options *o,
 
 // ---- all --------------------------------------------------------------------
 
-// Epochs without a limit are those of a run that its steps end.
-static void default_epochs(cx_train_config *out, bool is_written)
+static bool has_timer(const calx_trainer_options *o)
 {
-  if (is_written || out->fast_dev_run > 0) return;
-  out->max_epochs = out->max_steps == -1 ? 1000 : -1;
-  if (out->max_steps != -1) return;
+  for (size_t i = 0; o->callbacks != NULL && i < o->n_callbacks; i++) {
+    const calx_callback *c = o->callbacks[i];
+    if (c != NULL && c->kind == CX_TRAIN_CALLBACK_TIMER) return true;
+  }
+  return o->max_time != NULL;
+}
+
+// Epochs without a limit are those of a run that its steps or a timer end.
+static void default_epochs(const calx_trainer_options *o, cx_train_config *out)
+{
+  if (o->max_epochs != 0 || out->fast_dev_run > 0) return;
+  out->max_epochs = out->max_steps == -1 && !has_timer(o) ? 1000 : -1;
+  if (out->max_epochs == -1) return;
   cx_log(
       "`max_epochs` was not set. Setting it to 1000 epochs. To train without an "
       "epoch limit, set `max_epochs=-1`.");
@@ -154,7 +163,7 @@ static calx_status *take_numbers(const calx_trainer_options *o,
   CALX_TRY(check_count("log_every_n_steps", out->log_every_n_steps, 1));
   out->steps_per_execution = or_default_int(o->steps_per_execution, 1);
   CALX_TRY(check_count("steps_per_execution", out->steps_per_execution, 1));
-  default_epochs(out, o->max_epochs != 0);
+  default_epochs(o, out);
   return NULL;
 }
 

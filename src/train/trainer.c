@@ -19,7 +19,7 @@ static calx_status *take_callbacks(calx_trainer *t,
   if (n > 0 && o->callbacks == NULL) {
     return cx_invalid("trainer: n_callbacks is %zu and callbacks is NULL", n);
   }
-  t->callbacks = cx_calloc(n + 1, sizeof(calx_callback *));
+  t->callbacks = cx_calloc(n + CX_TRAIN_OWN_CALLBACKS, sizeof(calx_callback *));
   if (t->callbacks == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
     calx_callback *c = o->callbacks[i];
