@@ -36,10 +36,66 @@ CALX_API double calx_timer_time_elapsed(const calx_callback *cb,
 /** Seconds of the duration that are left; infinite without one. */
 CALX_API double calx_timer_time_remaining(const calx_callback *cb);
 
+// ---- what is logged ---------------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_learning_rate_monitor_options {
+  CALX_NAMED size_t size;
+  /* "step", "epoch"; NULL: each schedule at its own interval, and optimisers
+     without one at both */
+  CALX_NAMED const char *logging_interval;
+  CALX_NAMED bool log_momentum; /* or the first of the betas */
+  CALX_NAMED bool log_weight_decay;
+} calx_learning_rate_monitor_options;
+/**
+ * Writes learning rates to the loggers and among the callbacks' metrics:
+ * "lr-Adam"; "lr-Adam-1" is a second Adam; "lr-Adam/pg1" the first of several
+ * groups; "lr-Adam-momentum", "lr-Adam-weight_decay".
+ * @errors INVALID_ARGUMENT another interval; in the run: no logger
+ * @source lightning.pytorch.callbacks.LearningRateMonitor
+ */
+CALX_API calx_callback *calx_learning_rate_monitor_with(
+    const calx_learning_rate_monitor_options *options);
+
+// ---- how training goes on ---------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_gradient_accumulation_scheduler_options {
+  CALX_NAMED size_t size;
+  /* from epoch epochs.values[i] on gradients are summed over factors.values[i]
+     batches; before the first of them over one */
+  CALX_NAMED calx_dims epochs;
+  CALX_NAMED calx_dims factors;
+} calx_gradient_accumulation_scheduler_options;
+/**
+ * Changes over how many batches gradients are summed: .epochs = CALX_DIMS(0,
+ * 4), .factors = CALX_DIMS(1, 8) is Lightning's {0: 1, 4: 8}.
+ * @errors INVALID_ARGUMENT no epochs, another number of factors, a negative
+ *         epoch, a factor below 1; in the run: manual optimisation, a trainer
+ *         with accumulate_grad_batches
+ * @source lightning.pytorch.callbacks.GradientAccumulationScheduler
+ */
+CALX_API calx_callback *calx_gradient_accumulation_scheduler_with(
+    const calx_gradient_accumulation_scheduler_options *options);
+
 #ifdef __cplusplus
 }
 #else
 #define CALX_CALLBACK_(fn, O, ...) (CALX_TRAINER_SITE_ fn(&(O){ __VA_ARGS__ }))
+#define CALX_GRADIENT_ACCUMULATION_SCHEDULER_(...)          \
+  CALX_CALLBACK_(calx_gradient_accumulation_scheduler_with, \
+                 calx_gradient_accumulation_scheduler_options, __VA_ARGS__)
+#define calx_gradient_accumulation_scheduler(...)                       \
+  CALX_GRADIENT_ACCUMULATION_SCHEDULER_(                                \
+          .size = sizeof(calx_gradient_accumulation_scheduler_options), \
+          __VA_ARGS__)
+#define CALX_LEARNING_RATE_MONITOR_(...)          \
+  CALX_CALLBACK_(calx_learning_rate_monitor_with, \
+                 calx_learning_rate_monitor_options, __VA_ARGS__)
+#define calx_learning_rate_monitor(...)                                       \
+  CALX_LEARNING_RATE_MONITOR_(.size =                                         \
+                                  sizeof(calx_learning_rate_monitor_options), \
+                              __VA_ARGS__)
 #define CALX_TIMER_(...) \
   CALX_CALLBACK_(calx_timer_with, calx_timer_options, __VA_ARGS__)
 #define calx_timer(...) \

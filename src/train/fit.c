@@ -211,6 +211,7 @@ static void finish_batch(calx_trainer *t, bool stepped, bool is_last)
   }
   if (stepped) cx_lazy_scope_pin(cx_train_log_step(t, &t->train_results));
   t->position.batches_stepped += stepped;
+  t->is_batch_counted = stepped;
   cx_lazy_scope_pin(cx_train_results_step(t, &t->train_results));
 }
 
@@ -232,6 +233,7 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
+  t->is_batch_counted = false;
   t->output = NULL;
   return calx_scope_end(scope);
 }

@@ -96,6 +96,7 @@ struct calx_trainer {
   bool resumes_epoch;  // the first epoch of the run is one that was begun
   const cx_train_hook *hook;  // that runs
   int64_t batch_size;         // of the batch that is under way; 0: none
+  bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
   calx_tensor *output;        // of the step that is under way; NULL: none
   double last_validation;     // the time of it, in seconds
