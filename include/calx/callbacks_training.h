@@ -57,6 +57,24 @@ typedef struct CALX_OPTIONS calx_learning_rate_monitor_options {
 CALX_API calx_callback *calx_learning_rate_monitor_with(
     const calx_learning_rate_monitor_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_device_stats_monitor_options {
+  CALX_NAMED size_t size;
+  /* of the host: 1: yes, 0: no; not written: where the device is a CPU */
+  CALX_NAMED int cpu_stats;
+} calx_device_stats_monitor_options;
+/**
+ * Writes to the loggers, where a step is logged, what the first rank's device
+ * says of its memory: "DeviceStatsMonitor.on_train_batch_end/bytes_in_use",
+ * "peak_bytes_in_use", "bytes_limit"; the same of on_train_batch_start and of
+ * the batches of validation and test. Of the host: "cpu_percent" since the row
+ * before, "cpu_vm_percent" of its memory, "cpu_swap_percent".
+ * @errors in the run: INVALID_ARGUMENT no logger
+ * @source lightning.pytorch.callbacks.DeviceStatsMonitor
+ */
+CALX_API calx_callback *calx_device_stats_monitor_with(
+    const calx_device_stats_monitor_options *options);
+
 // ---- how training goes on ---------------------------------------------------
 
 /** Zero means default. */
@@ -78,10 +96,23 @@ typedef struct CALX_OPTIONS calx_gradient_accumulation_scheduler_options {
 CALX_API calx_callback *calx_gradient_accumulation_scheduler_with(
     const calx_gradient_accumulation_scheduler_options *options);
 
+#ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_device_stats_monitor_options_ \
+  .cpu_stats = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_device_stats_monitor_options,
+              calx_written_dim_(&o->cpu_stats);)
+#endif
 #ifdef __cplusplus
 }
 #else
 #define CALX_CALLBACK_(fn, O, ...) (CALX_TRAINER_SITE_ fn(&(O){ __VA_ARGS__ }))
+#define CALX_DEVICE_STATS_MONITOR_(...)               \
+  (CALX_TRAINER_SITE_ calx_device_stats_monitor_with( \
+      CALX_WRITE_(calx_device_stats_monitor_options, __VA_ARGS__)))
+#define calx_device_stats_monitor(...)                                      \
+  CALX_DEVICE_STATS_MONITOR_(.size =                                        \
+                                 sizeof(calx_device_stats_monitor_options), \
+                             __VA_ARGS__)
 #define CALX_GRADIENT_ACCUMULATION_SCHEDULER_(...)          \
   CALX_CALLBACK_(calx_gradient_accumulation_scheduler_with, \
                  calx_gradient_accumulation_scheduler_options, __VA_ARGS__)
