@@ -96,7 +96,36 @@ typedef struct CALX_OPTIONS calx_gradient_accumulation_scheduler_options {
 CALX_API calx_callback *calx_gradient_accumulation_scheduler_with(
     const calx_gradient_accumulation_scheduler_options *options);
 
+// ---- averages of weights ----------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_ema_weight_averaging_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double decay;    /* in [0, 1]; 0.999 */
+  CALX_NAMED bool no_buffers; /* buffers are copied, not averaged */
+  CALX_NAMED int64_t update_every_n_steps; /* of the optimiser; 1; 0: none */
+  CALX_NAMED int64_t update_starting_at_step;
+  /* also at the end of each epoch from this one on; not written: of none */
+  CALX_NAMED int64_t update_starting_at_epoch;
+} calx_ema_weight_averaging_options;
+/**
+ * Keeps an exponential average of the weights, decay * average + (1 - decay) *
+ * weights; the first value is copied. Validation sees the average, and so does
+ * a checkpoint, which has the weights beside it; when training ends it becomes
+ * the model's weights. An update is a part of a step's program.
+ * @errors INVALID_ARGUMENT a decay out of range, a negative number
+ * @source lightning.pytorch.callbacks.EMAWeightAveraging
+ */
+CALX_API calx_callback *calx_ema_weight_averaging_with(
+    const calx_ema_weight_averaging_options *options);
+
 #ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_ema_weight_averaging_options_                \
+  .decay = CALX_UNWRITTEN_, .update_every_n_steps = CALX_UNWRITTEN_INT_, \
+  .update_starting_at_epoch = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_ema_weight_averaging_options, calx_written_(&o->decay);
+              calx_written_int_(&o->update_every_n_steps);
+              calx_written_int_(&o->update_starting_at_epoch);)
 #define CALX_UNWRITTEN_calx_device_stats_monitor_options_ \
   .cpu_stats = CALX_UNWRITTEN_INT_,
 CALX_WRITTEN_(calx_device_stats_monitor_options,
@@ -112,6 +141,13 @@ CALX_WRITTEN_(calx_device_stats_monitor_options,
 #define calx_device_stats_monitor(...)                                      \
   CALX_DEVICE_STATS_MONITOR_(.size =                                        \
                                  sizeof(calx_device_stats_monitor_options), \
+                             __VA_ARGS__)
+#define CALX_EMA_WEIGHT_AVERAGING_(...)               \
+  (CALX_TRAINER_SITE_ calx_ema_weight_averaging_with( \
+      CALX_WRITE_(calx_ema_weight_averaging_options, __VA_ARGS__)))
+#define calx_ema_weight_averaging(...)                                      \
+  CALX_EMA_WEIGHT_AVERAGING_(.size =                                        \
+                                 sizeof(calx_ema_weight_averaging_options), \
                              __VA_ARGS__)
 #define CALX_GRADIENT_ACCUMULATION_SCHEDULER_(...)          \
   CALX_CALLBACK_(calx_gradient_accumulation_scheduler_with, \

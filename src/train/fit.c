@@ -229,7 +229,9 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   t->position.batches_seen++;
   t->position.batch = i + 1;
   t->position.samples = calx_loader_state(t->train.loader).samples;
-  if (is_last || (i + 1) % t->config.steps_per_execution == 0) calx_sync(NULL);
+  if (is_last || (i + 1) % t->config.steps_per_execution == 0) {
+    calx_sync(t->output);
+  }
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
