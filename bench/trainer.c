@@ -132,7 +132,8 @@ static void by_trainer(long steps, long epochs, bool logs, bench_series *series)
   calx_loader *loader = make_loader(steps);
   calx_trainer *t =
       calx_trainer_new(.devices = 1, .max_epochs = epochs + 1,
-                       .no_progress_bar = !logs, .loggers = &logger,
+                       .no_progress_bar = !logs, .no_checkpointing = true,
+                       .no_logger = !logs, .loggers = &logger,
                        .n_loggers = logs ? 1 : 0);
   bench_need(calx_trainer_fit(t, &module, .train_dataloader = loader));
   calx_trainer_free(t);

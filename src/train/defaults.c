@@ -1,49 +1,112 @@
-// train/defaults: the logger and the callbacks that a program need not give.
+// train/defaults: the logger and the callbacks that a program need not give,
+// and the order of all.
+#include <string.h>
+
+#include "base/alloc.h"
 #include "train/internal.h"
 
-bool cx_train_has_callback(const calx_trainer *t, cx_train_callback_kind kind)
+static calx_status *add_logger(calx_trainer *t)
 {
-  for (size_t i = 0; i < t->n_callbacks; i++) {
-    if (t->callbacks[i]->kind == kind) return true;
-  }
-  return false;
-}
-
-calx_status *cx_train_add_callback(calx_trainer *t, calx_callback *callback)
-{
-  CX_ASSERT(t->n_own_callbacks < CX_TRAIN_OWN_CALLBACKS);
-  t->own_callbacks[t->n_own_callbacks++] = callback;
-  if (callback->error != NULL) return cx_status_copy(callback->error);
-  if (callback->options.size == 0) return cx_out_of_memory();
-  t->callbacks[t->n_callbacks++] = callback;
+  if (t->config.no_logger) t->n_loggers = 0;
+  if (t->config.no_logger || t->n_loggers > 0) return NULL;
+  t->own_logger = calx_tensorboard_logger(t->default_root_dir);
+  const calx_status *error = calx_logger_error(t->own_logger);
+  if (error != NULL) return cx_status_copy(error);
+  t->loggers[t->n_loggers++] = t->own_logger;  // there is room for one
   return NULL;
 }
 
-// ---- their order ------------------------------------------------------------
+// ---- callbacks --------------------------------------------------------------
 
-static int turn_of(const calx_callback *callback)
+static calx_status *add_callback(calx_trainer *t, calx_callback *callback)
+{
+  size_t capacity = 0;
+  if (callback->options.size == 0 ||
+      !cx_grow(&t->callbacks, &capacity, t->n_callbacks + 1,
+               sizeof *t->callbacks)) {
+    calx_callback_free(callback);
+    return cx_out_of_memory();
+  }
+  t->own_callbacks[t->n_own_callbacks++] = callback;
+  t->callbacks[t->n_callbacks++] = callback;
+  return cx_status_copy(callback->error);
+}
+
+static calx_status *add_checkpoint(calx_trainer *t)
+{
+  const cx_train_config *c = &t->config;
+  size_t given = 0;
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    given += t->callbacks[i]->kind == CX_TRAIN_CALLBACK_CHECKPOINT;
+  }
+  if (given > 0 && c->no_checkpointing && c->fast_dev_run == 0) {
+    return cx_invalid(
+        "Trainer was configured with `no_checkpointing` but found "
+        "`ModelCheckpoint` in callbacks list.");
+  }
+  if (given > 0 || c->no_checkpointing) return NULL;
+  return add_callback(t, calx_model_checkpoint());
+}
+
+static calx_status *add_timer(calx_trainer *t)
+{
+  if (t->config.max_seconds == 0) return NULL;
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    if (t->callbacks[i]->kind != CX_TRAIN_CALLBACK_TIMER) continue;
+    cx_log(
+        "Ignoring `Trainer(max_time=...)`, callbacks list already contains a "
+        "Timer.");
+    return NULL;
+  }
+  return add_callback(t, cx_train_timer_new(t->config.max_seconds));
+}
+
+// Tuners before all others, checkpoints after them.
+static int place_of(const calx_callback *callback)
 {
   if (callback->kind == CX_TRAIN_CALLBACK_TUNER) return 0;
   return callback->kind == CX_TRAIN_CALLBACK_CHECKPOINT ? 2 : 1;
 }
 
-// Tuners run first and checkpoints last; of one kind they stay in their order.
-static void order_callbacks(calx_trainer *t)
+static void sort(calx_trainer *t)
 {
   for (size_t i = 1; i < t->n_callbacks; i++) {
     calx_callback *moved = t->callbacks[i];
-    size_t k = i;
-    for (; k > 0 && turn_of(t->callbacks[k - 1]) > turn_of(moved); k--) {
-      t->callbacks[k] = t->callbacks[k - 1];
+    size_t to = i;
+    for (; to > 0 && place_of(t->callbacks[to - 1]) > place_of(moved); to--) {
+      t->callbacks[to] = t->callbacks[to - 1];
     }
-    t->callbacks[k] = moved;
+    t->callbacks[to] = moved;
   }
+}
+
+// A checkpoint has one state under a key.
+static calx_status *check_keys(const calx_trainer *t)
+{
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    const calx_callback *a = t->callbacks[i];
+    for (size_t j = 0; j < i && a->state_key != NULL; j++) {
+      const calx_callback *b = t->callbacks[j];
+      if (b->state_key == NULL || strcmp(a->state_key, b->state_key) != 0) {
+        continue;
+      }
+      return cx_invalid(
+          "Found more than one stateful callback of type `%s`. In the current "
+          "configuration, this callback does not support being saved alongside "
+          "other instances of the same type. The state keys of callbacks %zu "
+          "and %zu are both %s: `state_key` must be unique among all callbacks "
+          "in the Trainer.",
+          a->name, j, i, a->state_key);
+    }
+  }
+  return NULL;
 }
 
 calx_status *cx_train_add_defaults(calx_trainer *t)
 {
-  if (t->config.no_logger) t->n_loggers = 0;
-  CALX_TRY(cx_train_add_timer(t));
-  order_callbacks(t);
-  return NULL;
+  CALX_TRY(add_logger(t));
+  CALX_TRY(add_checkpoint(t));
+  CALX_TRY(add_timer(t));
+  sort(t);
+  return check_keys(t);
 }

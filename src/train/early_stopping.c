@@ -14,7 +14,7 @@ typedef struct early_stopping {
   const calx_early_stopping_options *o;  // the callback's
   double sign;                           // 1: less is better; -1: more is
   double best;
-  int64_t wait_count, stopped_epoch;
+  int64_t wait_count, stopped_epoch, patience;
 } early_stopping;
 
 static void begin(void *self, void *user)
@@ -23,6 +23,9 @@ static void begin(void *self, void *user)
   s->o = user;
   s->sign = s->o->mode != NULL && strcmp(s->o->mode, "max") == 0 ? -1 : 1;
   s->best = s->sign * (double)INFINITY;
+  s->patience = s->o->patience == INT64_MIN ? 0
+                : s->o->patience == 0       ? 3
+                                            : s->o->patience;
 }
 
 static bool is_better(const early_stopping *s, double value, double than)
@@ -73,10 +76,7 @@ static bool judge(early_stopping *s, double value, char *why, size_t size)
     s->wait_count = 0;
     return false;
   }
-  const int64_t patience = o->patience == INT64_MIN ? 0
-                           : o->patience == 0       ? 3
-                                                    : o->patience;
-  if (++s->wait_count < patience) return false;
+  if (++s->wait_count < s->patience) return false;
   snprintf(why, size,
            "Monitored metric %s did not improve in the last %lld records. Best "
            "score: %.3f. Signaling Trainer to stop.",
@@ -104,9 +104,11 @@ static calx_status *check(calx_trainer *t, early_stopping *s)
     return o->not_strict ? NULL : missing(t, o->monitor);
   }
   char why[512];
-  bool stops =
-      judge(s, calx_trainer_callback_metric(t, o->monitor), why, sizeof why);
-  CALX_TRY(cx_train_agree_any("early stopping", &stops));
+  double value = calx_trainer_callback_metric(t, o->monitor);
+  bool stops = judge(s, value, why, sizeof why);
+  bool goes_on = !stops;
+  CALX_TRY(cx_train_agree(t, "early stopping", &goes_on, &value));
+  stops = !goes_on;
   if (o->verbose && *why != '\0' && calx_trainer_is_global_zero(t)) {
     cx_log("%s", why);
   }
@@ -132,7 +134,46 @@ static void on_train_epoch_end(calx_trainer *t, void *self)
   if (s->o->check_on_train_epoch_end) cx_lazy_scope_pin(check(t, s));
 }
 
+// ---- its state in a checkpoint ----------------------------------------------
+
+static calx_status *put_state(const early_stopping *s, calx_value *state)
+{
+  CALX_TRY(calx_value_set(state, "wait_count", calx_value_int(s->wait_count)));
+  CALX_TRY(
+      calx_value_set(state, "stopped_epoch", calx_value_int(s->stopped_epoch)));
+  CALX_TRY(calx_value_set(state, "best_score", cx_train_put_scalar(s->best)));
+  return calx_value_set(state, "patience", calx_value_int(s->patience));
+}
+
+static void state_dict(calx_trainer *t, void *self, calx_value *state)
+{
+  (void)t;
+  cx_lazy_scope_pin(put_state(self, state));
+}
+
+static void load_state_dict(calx_trainer *t, void *self,
+                            const calx_value *state)
+{
+  (void)t;
+  early_stopping *s = self;
+  s->wait_count = calx_value_as_int(calx_value_get(state, "wait_count"));
+  s->stopped_epoch = calx_value_as_int(calx_value_get(state, "stopped_epoch"));
+  s->best = cx_train_take_scalar(calx_value_get(state, "best_score"));
+  s->patience = calx_value_as_int(calx_value_get(state, "patience"));
+}
+
 // ---- the callback -----------------------------------------------------------
+
+static char *state_key(const calx_early_stopping_options *o)
+{
+  cx_text key = { 0 };
+  cx_text_append(&key, "EarlyStopping{'monitor': ");
+  cx_train_put_quoted(&key, o->monitor);
+  cx_text_append(&key, ", 'mode': ");
+  cx_train_put_quoted(&key, o->mode != NULL ? o->mode : "min");
+  cx_text_char(&key, '}');
+  return cx_text_take(&key);
+}
 
 static calx_status *take(const calx_early_stopping_options *given,
                          calx_early_stopping_options *o)
@@ -161,11 +202,16 @@ calx_callback *calx_early_stopping_with(
 {
   calx_early_stopping_options *o = cx_calloc(1, sizeof *o);
   calx_status *status = o != NULL ? take(options, o) : cx_out_of_memory();
+  char *key = status == NULL ? state_key(o) : NULL;
+  if (status == NULL && key == NULL) status = cx_out_of_memory();
   calx_callback *c =
       calx_callback_new(.self_size = sizeof(early_stopping), .user = o,
-                        .begin = begin,
+                        .begin = begin, .state_key = key != NULL ? key : "",
+                        .state_dict = state_dict,
+                        .load_state_dict = load_state_dict,
                         .hooks = { .on_validation_end = on_validation_end,
                                    .on_train_epoch_end = on_train_epoch_end });
+  cx_free(key);
   return cx_train_callback_finish(c, "EarlyStopping", CX_TRAIN_CALLBACK_MONITOR,
                                   status, o, cx_free);
 }

@@ -99,7 +99,7 @@ static double seconds(void)
 static calx_status *is_time_over(calx_trainer *t, bool *out)
 {
   double over = seconds() - t->last_validation >= t->config.val_check_seconds;
-  CALX_TRY(cx_train_agree_first("trainer: val_check_time", &over));
+  CALX_TRY(cx_train_tell_numbers(t, "trainer: val_check_time", &over, 1));
   *out = over != 0;
   return NULL;
 }
@@ -129,6 +129,7 @@ static calx_status *validate(calx_trainer *t, bool pending)
   if (!pending) {
     cx_train_call(t, CX_TRAIN_HOOK(on_validation_model_zero_grad, NOT));
   }
+  t->has_validated = true;
   CALX_TRY(cx_train_evaluate(t));
   t->last_validation = seconds();
   return NULL;
@@ -313,6 +314,7 @@ static calx_status *epoch(calx_trainer *t)
   CALX_TRY(cx_train_results_end(t, &t->train_results));
   cx_train_call(t, CX_TRAIN_HOOK(on_train_epoch_end, EPOCH));
   CALX_TRY(cx_train_results_end(t, &t->train_results));
+  cx_train_call_late(t);
   CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_EPOCH, true));
   t->position.epoch++;
   t->position.batch = t->position.samples = 0;

@@ -49,6 +49,8 @@ static bool runs_late(const calx_callback *callback, const cx_train_hook *hook)
 
 static void call_callbacks(calx_trainer *t, const hook_call *c, bool late)
 {
+  const cx_train_hook *outer = t->hook;
+  t->hook = c->hook;
   for (size_t i = 0; i < t->n_callbacks; i++) {
     const calx_callback *callback = t->callbacks[i];
     if (runs_late(callback, c->hook) != late) continue;
@@ -56,23 +58,35 @@ static void call_callbacks(calx_trainer *t, const hook_call *c, bool late)
     call(t, c, &callback->options.hooks, t->callback_selves[i]);
     cx_train_profile_end(t);
   }
+  t->hook = outer;
+}
+
+static void call_module(calx_trainer *t, const hook_call *c)
+{
+  const cx_train_hook *outer = t->hook;
+  t->hook = c->hook;
+  cx_train_profile_begin(t, NULL, c->hook->name);
+  call(t, c, &t->module->hooks, t->self);
+  cx_train_profile_end(t);
+  t->hook = outer;
 }
 
 static void call_all(calx_trainer *t, const hook_call *c)
 {
-  const cx_train_hook *outer = t->hook;
-  t->hook = c->hook;
   call_callbacks(t, c, false);
-  cx_train_profile_begin(t, NULL, c->hook->name);
-  call(t, c, &t->module->hooks, t->self);
-  cx_train_profile_end(t);
-  call_callbacks(t, c, true);
-  t->hook = outer;
+  call_module(t, c);
 }
 
 void cx_train_call(calx_trainer *t, const cx_train_hook *hook)
 {
   call_all(t, &(hook_call){ .hook = hook });
+}
+
+void cx_train_call_late(calx_trainer *t)
+{
+  call_callbacks(
+      t, &(hook_call){ .hook = CX_TRAIN_HOOK(on_train_epoch_end, EPOCH) },
+      true);
 }
 
 void cx_train_call_batch(calx_trainer *t, const cx_train_hook *hook,
@@ -88,10 +102,17 @@ void cx_train_call_transfer(calx_trainer *t, calx_batch *batch)
                             .received = batch });
 }
 
-void cx_train_call_checkpoint(calx_trainer *t, const cx_train_hook *hook,
-                              calx_value *checkpoint)
+void cx_train_call_module(calx_trainer *t, const cx_train_hook *hook,
+                          calx_value *checkpoint)
 {
-  call_all(t, &(hook_call){ .hook = hook, .checkpoint = checkpoint });
+  call_module(t, &(hook_call){ .hook = hook, .checkpoint = checkpoint });
+}
+
+void cx_train_call_callbacks(calx_trainer *t, const cx_train_hook *hook,
+                             calx_value *checkpoint)
+{
+  call_callbacks(t, &(hook_call){ .hook = hook, .checkpoint = checkpoint },
+                 false);
 }
 
 // ---- callbacks --------------------------------------------------------------

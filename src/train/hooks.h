@@ -26,11 +26,17 @@ typedef struct cx_train_hook {
                            CX_TRAIN_##levels })
 // Calls the callbacks' hooks and then the module's.
 void cx_train_call(calx_trainer *t, const cx_train_hook *hook);
+// on_train_epoch_end of early stopping and checkpoints, which see what the
+// others' has logged.
+void cx_train_call_late(calx_trainer *t);
 void cx_train_call_batch(calx_trainer *t, const cx_train_hook *hook,
                          const calx_batch *batch, int64_t batch_idx);
 void cx_train_call_transfer(calx_trainer *t, calx_batch *batch);
-void cx_train_call_checkpoint(calx_trainer *t, const cx_train_hook *hook,
-                              calx_value *checkpoint);
+// A checkpoint's hook of the module, or those of the callbacks.
+void cx_train_call_module(calx_trainer *t, const cx_train_hook *hook,
+                          calx_value *checkpoint);
+void cx_train_call_callbacks(calx_trainer *t, const cx_train_hook *hook,
+                             calx_value *checkpoint);
 
 // Callbacks that the trainer knows something of.
 typedef enum cx_train_callback_kind {

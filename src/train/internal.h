@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "calx/io.h"
 #include "calx/loggers.h"
 #include "calx/trainer.h"
@@ -60,8 +61,6 @@ typedef struct cx_train_position {
   bool is_epoch_end;        // all batches of the epoch are over
 } cx_train_position;
 
-enum { CX_TRAIN_OWN_CALLBACKS = 4 };
-
 struct calx_trainer {
   calx_status *error;
   cx_train_config config;
@@ -70,8 +69,7 @@ struct calx_trainer {
   size_t n_callbacks;
   calx_logger **loggers;
   size_t n_loggers;
-  // Those of `callbacks` that it made itself.
-  calx_callback *own_callbacks[CX_TRAIN_OWN_CALLBACKS];
+  calx_callback *own_callbacks[4];  // those of `callbacks` that it made itself
   size_t n_own_callbacks;
   calx_logger *own_logger;  // the same of `loggers`; NULL: none
 
@@ -93,6 +91,7 @@ struct calx_trainer {
   size_t n_evaluated;
   int dataloader_idx;
   bool sanity_checking, should_stop, skip_epoch, reported_minimum;
+  bool has_validated;  // since the run began, a sanity check aside
   bool resumes_epoch;  // the first epoch of the run is one that was begun
   const cx_train_hook *hook;  // that runs
   int64_t batch_size;         // of the batch that is under way; 0: none
@@ -107,6 +106,8 @@ struct calx_trainer {
   struct cx_train_profile *profile;  // NULL: none is made
   struct cx_train_predictions *predictions;
   struct cx_train_signals *signals;
+  char *ckpt_path, *source;  // the file that it began with, and where that is
+  const calx_status *exception;  // why it ends; NULL: nothing is wrong
 
   // What a run leaves.
   cx_train_position position;
@@ -170,11 +171,6 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
 void cx_train_free_optimizers(calx_trainer *t);
 
-// The first rank's number, on all ranks; true where it is on any of them. A
-// meeting of the ranks, of this name.
-calx_status *cx_train_agree_first(const char *tag, double *value) CALX_MUST_USE;
-calx_status *cx_train_agree_any(const char *tag, bool *value) CALX_MUST_USE;
-
 // Steps the schedules of an interval: those with a monitor, or all others.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors) CALX_MUST_USE;
@@ -190,22 +186,53 @@ calx_status *cx_train_join_predictions(calx_trainer *t,
                                        calx_value **out) CALX_MUST_USE;
 void cx_train_free_predictions(calx_trainer *t);
 
+// ---- ranks ------------------------------------------------------------------
+
+// The first rank's numbers become everybody's. In all three a failed run's
+// ranks keep what they have.
+calx_status *cx_train_tell_numbers(const calx_trainer *t, const char *tag,
+                                   double *values, size_t count) CALX_MUST_USE;
+// The same of a text, which may be NULL; freed with cx_free().
+calx_status *cx_train_tell_text(const calx_trainer *t, const char *tag,
+                                char **text) CALX_MUST_USE;
+// Whether all ranks say yes; the number is the first one's.
+calx_status *cx_train_agree(const calx_trainer *t, const char *tag, bool *yes,
+                            double *number) CALX_MUST_USE;
+
+// ---- states of callbacks ----------------------------------------------------
+
+// A text as Python's repr() has it; NULL: None.
+void cx_train_put_quoted(cx_text *out, const char *text);
+// A tensor of one element on the host; NULL: no memory.
+calx_value *cx_train_put_scalar(double number);
+// Of a tensor or a number; NaN: it is neither.
+double cx_train_take_scalar(const calx_value *value);
+
 // ---- checkpoints ------------------------------------------------------------
 
 // All that a fit needs to go on, as a dict of tensors on the host. A
 // collective.
 calx_status *cx_train_dump(calx_trainer *t, bool weights_only,
                            calx_value **out) CALX_MUST_USE;
-// Before the optimisers are made: hooks, callbacks' states, weights.
+// Before the optimisers are made: hooks, weights, the data module's state, and
+// of fit the callbacks' states.
 calx_status *cx_train_restore_model(calx_trainer *t,
                                     calx_value *checkpoint) CALX_MUST_USE;
 // After that: optimisers, schedules, position, random numbers.
 calx_status *cx_train_restore_training(
     calx_trainer *t, const calx_value *checkpoint) CALX_MUST_USE;
-// The checkpoint that the run is to begin with; NULL: none. `*out_is_full`:
-// what only fit needs is wanted too.
-calx_status *cx_train_find_checkpoint(const calx_trainer *t,
+// The checkpoint that the run is to begin with; NULL: none.
+calx_status *cx_train_find_checkpoint(calx_trainer *t,
                                       calx_value **out) CALX_MUST_USE;
+// The highest N of hpc_ckpt_N.ckpt in a folder; -1: there is none.
+int64_t cx_train_hpc_number(const char *folder);
+// That file in default_root_dir; freed with cx_free().
+calx_status *cx_train_hpc_path(const calx_trainer *t, int64_t number,
+                               char **out) CALX_MUST_USE;
+// Says that all of it is restored.
+void cx_train_report_restored(const calx_trainer *t);
+// Whether cx_train_dump() gives a checkpoint where an error ends the run.
+bool cx_train_can_save(const calx_trainer *t);
 
 // ---- signals ----------------------------------------------------------------
 
@@ -222,12 +249,10 @@ calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
 
 // The logger and the callbacks that a program need not give.
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
-// Takes a callback of the trainer's own behind the others.
-calx_status *cx_train_add_callback(calx_trainer *t,
-                                   calx_callback *callback) CALX_MUST_USE;
-bool cx_train_has_callback(const calx_trainer *t, cx_train_callback_kind kind);
 // The timer of max_time.
-calx_status *cx_train_add_timer(calx_trainer *t) CALX_MUST_USE;
+calx_callback *cx_train_timer_new(double seconds);
+// "~/logs" is in the home folder. Freed with cx_free().
+calx_status *cx_train_expand_home(const char *path, char **out) CALX_MUST_USE;
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);

@@ -148,9 +148,17 @@ static calx_status *make_model(calx_trainer *t)
   return calx_scope_take_error();
 }
 
-static calx_status *load_model(calx_trainer *t, calx_value *checkpoint)
+// A file's checkpoint, or the weights that the last run left.
+static calx_status *load_model(calx_trainer *t, const cx_train_job *job,
+                               calx_value *loaded)
 {
-  if (checkpoint != NULL) CALX_TRY(cx_train_restore_model(t, checkpoint));
+  const calx_value *left = job->trainer->checkpoint;
+  if (loaded != NULL) {
+    CALX_TRY(cx_train_restore_model(t, loaded));
+  } else if (left != NULL) {
+    CALX_TRY(calx_module_load_state_dict(t->model,
+                                         calx_value_get(left, "state_dict")));
+  }
   if (calx_world_size() > 1) calx_broadcast_master_param(t->model);
   return calx_scope_take_error();
 }
@@ -202,18 +210,17 @@ static calx_status *run_loops(calx_trainer *t, cx_train_job *job)
   return NULL;
 }
 
-// A checkpoint that a file gave, or the one that the last run left.
 static calx_status *run_from(calx_trainer *t, cx_train_job *job,
                              calx_value *loaded)
 {
-  calx_value *from = loaded != NULL ? loaded : job->trainer->checkpoint;
   CALX_TRY(make_model(t));
-  CALX_TRY(load_model(t, from));
+  CALX_TRY(load_model(t, job, loaded));
   CALX_TRY(make_optimizers(t));
   CALX_TRY(open_loaders(t));
   if (loaded != NULL && t->asked == CX_TRAIN_FITTING) {
     CALX_TRY(cx_train_restore_training(t, loaded));
   }
+  if (loaded != NULL) cx_train_report_restored(t);
   return run_loops(t, job);
 }
 
@@ -237,9 +244,11 @@ static calx_status *run_stage(calx_trainer *t, cx_train_job *job)
 
 void cx_train_move_state(calx_trainer *from, calx_trainer *to)
 {
-  calx_value_free(to->checkpoint);
+  if (from->checkpoint != NULL) {
+    calx_value_free(to->checkpoint);
+    to->checkpoint = from->checkpoint;
+  }
   cx_train_free_metrics(to);
-  to->checkpoint = from->checkpoint;
   to->metrics = from->metrics;
   to->n_metrics = from->n_metrics;
   to->metrics_capacity = from->metrics_capacity;
@@ -249,17 +258,20 @@ void cx_train_move_state(calx_trainer *from, calx_trainer *to)
   from->n_metrics = from->metrics_capacity = 0;
 }
 
-// All ranks call it: states that are spread over them are joined. What only
-// fit has is left by it alone.
+// An evaluation of what a run left leaves it as it is, with what only fit has.
+static bool leaves_checkpoint(const calx_trainer *t, const cx_train_job *job)
+{
+  return t->asked == CX_TRAIN_FITTING || t->ckpt_path != NULL ||
+         job->trainer->checkpoint == NULL;
+}
+
+// All ranks call it: states that are spread over them are joined.
 static calx_status *leave(calx_trainer *t, cx_train_job *job)
 {
-  calx_value *checkpoint;
-  CALX_TRY(cx_train_dump(t, t->asked != CX_TRAIN_FITTING, &checkpoint));
-  if (cx_train_device_index(t) != 0) {
-    calx_value_free(checkpoint);
-    return NULL;
+  if (leaves_checkpoint(t, job)) {
+    CALX_TRY(cx_train_dump(t, t->asked != CX_TRAIN_FITTING, &t->checkpoint));
   }
-  t->checkpoint = checkpoint;
+  if (cx_train_device_index(t) != 0) return NULL;
   for (size_t i = 0; i < t->n_metrics; i++) {
     calx_trainer_callback_metric(t, t->metrics[i].name);
   }
@@ -281,6 +293,8 @@ static void free_rank(calx_trainer *t)
   calx_module_free(t->model);
   cx_train_free_metrics(t);
   calx_value_free(t->checkpoint);
+  cx_free(t->ckpt_path);
+  cx_free(t->source);
   cx_free(t->callback_selves);
   cx_free(t->data_self);
   cx_free(t->self);
@@ -312,8 +326,9 @@ static void begin_rank(const cx_train_job *job, calx_trainer *out)
                          .position = from->position };
 }
 
-static void call_exception(calx_trainer *t)
+static void call_exception(calx_trainer *t, const calx_status *status)
 {
+  t->exception = status;
   cx_train_call(t, CX_TRAIN_HOOK(on_exception, NOT));
   if (t->data->datamodule != NULL) {
     call_data(t, t->data->datamodule->on_exception);
@@ -332,7 +347,7 @@ calx_status *cx_train_run_rank(int index, void *user)
   if (status == NULL) status = cx_train_profile_new(&t);
   if (status == NULL) status = run_stage(&t, job);
   if (status == NULL) status = calx_scope_take_error();
-  if (status != NULL && has_selves) call_exception(&t);
+  if (status != NULL && has_selves) call_exception(&t, status);
   if (status == NULL) status = leave(&t, job);
   if (has_selves && t.data->datamodule != NULL) {
     call_data(&t, t.data->datamodule->teardown);

@@ -82,7 +82,7 @@ static void plan_next(timer *s, double time)
 static calx_status *look(calx_trainer *t, timer *s)
 {
   double time = elapsed(s, TRAIN);
-  CALX_TRY(cx_train_agree_first("timer", &time));
+  CALX_TRY(cx_train_tell_numbers(t, "timer", &time, 1));
   plan_next(s, time);
   if (time < s->o->duration) return NULL;
   calx_trainer_stop(t);
@@ -251,17 +251,10 @@ double calx_timer_time_remaining(const calx_callback *cb)
 
 // ---- max_time ---------------------------------------------------------------
 
-calx_status *cx_train_add_timer(calx_trainer *t)
+calx_callback *cx_train_timer_new(double seconds)
 {
-  if (t->config.max_seconds == 0) return NULL;
-  if (cx_train_has_callback(t, CX_TRAIN_CALLBACK_TIMER)) {
-    cx_log(
-        "Ignoring `Trainer(max_time=...)`, callbacks list already contains a "
-        "Timer.");
-    return NULL;
-  }
   calx_callback *c = calx_timer();
   timer_options *o = c->own;
-  if (o != NULL) o->duration = t->config.max_seconds;
-  return cx_train_add_callback(t, c);
+  if (o != NULL) o->duration = seconds;
+  return c;
 }

@@ -19,7 +19,7 @@ static calx_status *take_callbacks(calx_trainer *t,
   if (n > 0 && o->callbacks == NULL) {
     return cx_invalid("trainer: n_callbacks is %zu and callbacks is NULL", n);
   }
-  t->callbacks = cx_calloc(n + CX_TRAIN_OWN_CALLBACKS, sizeof(calx_callback *));
+  t->callbacks = cx_calloc(n + 1, sizeof(calx_callback *));
   if (t->callbacks == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
     calx_callback *c = o->callbacks[i];
@@ -49,16 +49,16 @@ static calx_status *take_loggers(calx_trainer *t, const calx_trainer_options *o)
   return NULL;
 }
 
-// "~/logs" is in the home folder. Source: os.path.expanduser.
-static calx_status *take_root(const char *given, char **out)
+// Source: os.path.expanduser.
+calx_status *cx_train_expand_home(const char *path, char **out)
 {
-  const char *home = getenv("HOME"), *dir = given != NULL ? given : ".";
+  const char *home = getenv("HOME");
   cx_text text = { 0 };
-  if (dir[0] == '~' && (dir[1] == '/' || dir[1] == '\0') && home != NULL) {
-    cx_text_format(&text, "%s", home);
-    dir++;
+  if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && home != NULL) {
+    cx_text_append(&text, home);
+    path++;
   }
-  cx_text_format(&text, "%s", dir);
+  cx_text_append(&text, path);
   *out = cx_text_take(&text);
   return *out != NULL ? NULL : cx_out_of_memory();
 }
@@ -71,7 +71,9 @@ calx_trainer *calx_trainer_new_with(const calx_trainer_options *options)
   t->error = cx_options_take("trainer", options, &o, sizeof o);
   if (t->error == NULL) t->error = cx_train_configure(&o, &t->config);
   if (t->error == NULL) {
-    t->error = take_root(o.default_root_dir, &t->default_root_dir);
+    t->error = cx_train_expand_home(
+        o.default_root_dir != NULL ? o.default_root_dir : ".",
+        &t->default_root_dir);
   }
   if (t->error == NULL) t->error = take_callbacks(t, &o);
   if (t->error == NULL) t->error = take_loggers(t, &o);

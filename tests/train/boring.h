@@ -10,6 +10,10 @@
 
 enum { BORING_FEATURES = 32, BORING_SAMPLES = 64 };
 
+// A trainer's options: the loop without what stands beside it.
+#define BORING_ALONE \
+  .no_progress_bar = true, .no_logger = true, .no_checkpointing = true
+
 typedef struct boring {
   calx_module *root, *layer;
 } boring;

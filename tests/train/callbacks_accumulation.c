@@ -32,10 +32,10 @@ static calx_status *fit(calx_callback *c, bool by_hand, int64_t accumulate,
                             .hooks = { .on_train_batch_end = note_step });
   calx_dataset *data = boring_dataset(BATCHES);
   calx_loader *loader = calx_loader_new(data);
-  calx_trainer *t = calx_trainer_new(.devices = 1, .max_epochs = EPOCHS,
-                                     .no_progress_bar = true,
-                                     .accumulate_grad_batches = accumulate,
-                                     .callbacks = &c, .n_callbacks = 1);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 1, .max_epochs = EPOCHS, BORING_ALONE,
+                       .accumulate_grad_batches = accumulate, .callbacks = &c,
+                       .n_callbacks = 1);
   calx_status *status =
       calx_trainer_fit(t, &module, .train_dataloader = loader);
   calx_trainer_free(t);

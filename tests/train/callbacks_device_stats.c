@@ -19,11 +19,11 @@ static calx_status *fit(calx_callback *c, int devices, bool has_logger,
   *out = (rows){ 0 };
   calx_trainer *t =
       calx_trainer_new(.devices = devices, .max_epochs = 3,
-                       .no_progress_bar = true, .log_every_n_steps = 2,
-                       .loggers = &logger, .n_loggers = has_logger,
-                       .no_logger = !has_logger, .num_sanity_val_steps = 0,
-                       .limit_val_batches = 1, .callbacks = &c,
-                       .n_callbacks = 1);
+                       .no_progress_bar = true, .no_checkpointing = true,
+                       .log_every_n_steps = 2, .loggers = &logger,
+                       .n_loggers = has_logger, .no_logger = !has_logger,
+                       .num_sanity_val_steps = 0, .limit_val_batches = 1,
+                       .callbacks = &c, .n_callbacks = 1);
   calx_status *status = calx_trainer_fit(t, &module, .train_dataloader = loader,
                                          .val_dataloader = loader);
   calx_trainer_free(t);

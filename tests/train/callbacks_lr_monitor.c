@@ -75,9 +75,9 @@ static calx_trainer *fit(calx_trainer_hook_fn *optimizers, bool by_hand,
   *out = (rows){ 0 };
   calx_trainer *t =
       calx_trainer_new(.devices = devices, .max_epochs = 2,
-                       .no_progress_bar = true, .log_every_n_steps = 4,
-                       .loggers = &logger, .n_loggers = 1, .callbacks = &c,
-                       .n_callbacks = 1);
+                       .no_progress_bar = true, .no_checkpointing = true,
+                       .log_every_n_steps = 4, .loggers = &logger,
+                       .n_loggers = 1, .callbacks = &c, .n_callbacks = 1);
   CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
   calx_callback_free(c);
   calx_logger_free(logger);
@@ -168,8 +168,8 @@ static void test_refused(void **state)
   calx_callback_free(c);
   c = calx_learning_rate_monitor();
   t = calx_trainer_new(.devices = 1, .max_epochs = 1, .no_logger = true,
-                       .no_progress_bar = true, .callbacks = &c,
-                       .n_callbacks = 1);
+                       .no_progress_bar = true, .no_checkpointing = true,
+                       .callbacks = &c, .n_callbacks = 1);
   const calx_lightning_module module =
       CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
                             .configure_model = boring_model,

@@ -31,9 +31,8 @@ static void fit(calx_trainer *t, calx_trainer_step_fn *step)
   calx_dataset_free(data);
 }
 
-#define TRAINER(...)                                                           \
-  calx_trainer_new(.no_progress_bar = true, .callbacks = &c, .n_callbacks = 1, \
-                   __VA_ARGS__)
+#define TRAINER(...) \
+  calx_trainer_new(BORING_ALONE, .callbacks = &c, .n_callbacks = 1, __VA_ARGS__)
 
 // No time: no step, but for those that there must be. The time is over once.
 static void test_no_time(void **state)

@@ -29,7 +29,7 @@ static int64_t stops(calx_callback *callback, plan p)
   calx_loader *loader = calx_loader_new(data);
   calx_trainer *t =
       calx_trainer_new(.devices = 1, .max_epochs = (int64_t)p.count,
-                       .no_progress_bar = true, .num_sanity_val_steps = 0,
+                       BORING_ALONE, .num_sanity_val_steps = 0,
                        .callbacks = &callback, .n_callbacks = 1);
   CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
                                    .val_dataloader = loader));
@@ -108,10 +108,9 @@ static void test_refused(void **state)
     calx_callback_free(c);
   }
   calx_callback *c = calx_early_stopping(.monitor = "nope");
-  calx_trainer *t =
-      calx_trainer_new(.devices = 1, .max_epochs = 1, .callbacks = &c,
-                       .n_callbacks = 1, .num_sanity_val_steps = 0,
-                       .no_progress_bar = true);
+  calx_trainer *t = calx_trainer_new(.devices = 1, .max_epochs = 1,
+                                     .callbacks = &c, .n_callbacks = 1,
+                                     .num_sanity_val_steps = 0, BORING_ALONE);
   const double one = 1;
   plan p = { &one, 1 };
   const calx_lightning_module module =

@@ -20,9 +20,11 @@ static void fit(const calx_lightning_module *module, calx_trainer *t,
   calx_dataset_free(data);
 }
 
-#define TRAINER(...)                                      \
-  calx_trainer_new(.devices = 1, .no_progress_bar = true, \
-                   .num_sanity_val_steps = 0, .max_epochs = 1, __VA_ARGS__)
+#define TRAINER(...)                                                      \
+  calx_trainer_new(.devices = 1, .no_progress_bar = true,                 \
+                   .no_checkpointing = true, .num_sanity_val_steps = 0,   \
+                   .default_root_dir = getenv("TMPDIR"), .max_epochs = 1, \
+                   __VA_ARGS__)
 #define MODULE(...)                                                \
   CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),               \
                         .configure_model = boring_model,           \

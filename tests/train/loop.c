@@ -146,7 +146,7 @@ static void test_hooks_of_fit(void **state)
       calx_callback_new(.hooks = { EACH(FIELD, FIELD, Callback) });
   calx_trainer *t =
       calx_trainer_new(.devices = 1, .max_epochs = 1, .limit_train_batches = 1,
-                       .limit_val_batches = 1, .no_progress_bar = true,
+                       .limit_val_batches = 1, BORING_ALONE,
                        .callbacks = &callback, .n_callbacks = 1);
   calx_dataset *data = boring_dataset(BORING_SAMPLES);
   calx_loader *loader = calx_loader_new(data);
@@ -187,7 +187,7 @@ static void test_hooks_of_test(void **state)
   for (int i = 0; i < 2; i++) {
     calls.text[0] = '\0';
     calx_trainer *t =
-        calx_trainer_new(.devices = 1, .max_epochs = 1, .no_progress_bar = true,
+        calx_trainer_new(.devices = 1, .max_epochs = 1, BORING_ALONE,
                          .limit_test_batches = i == 0 ? CALX_DEFAULT : 0.0);
     CHECK_STATUS_OK(calx_trainer_test(t, &module, .test_dataloader = loader));
     assert_string_equal(calls.text, wanted[i]);
@@ -269,10 +269,9 @@ static plan run(calx_trainer *t, plan p, int64_t samples)
 
 static const plan plain = { .stop_at = -1, .skip_at = -1 };
 
-#define TRAINER(...)                                                  \
-  calx_trainer_new(.devices = 1, .no_progress_bar = true,             \
-                   .num_sanity_val_steps = 0, .limit_val_batches = 1, \
-                   __VA_ARGS__)
+#define TRAINER(...)                                                      \
+  calx_trainer_new(.devices = 1, BORING_ALONE, .num_sanity_val_steps = 0, \
+                   .limit_val_batches = 1, __VA_ARGS__)
 
 // Rows B5, B6, B7: what ends first.
 static void test_limits(void **state)
@@ -417,7 +416,7 @@ static void test_no_batches_and_fast_run(void **state)
   assert_int_equal(run(t, plain, 4).steps, 0);
   assert_int_equal(calx_trainer_current_epoch(t), 0);
   calx_trainer_free(t);
-  t = calx_trainer_new(.devices = 1, .no_progress_bar = true, .max_epochs = 2,
+  t = calx_trainer_new(.devices = 1, BORING_ALONE, .max_epochs = 2,
                        .limit_val_batches = 0);
   assert_int_equal(run(t, plain, 4).validations, 0);
   assert_int_equal(calx_trainer_current_epoch(t), 2);
@@ -481,11 +480,10 @@ static void test_sanity(void **state)
                               .validation_step = boring_step,
                               .hooks = { .on_validation_batch_start =
                                              count_sanity });
-    calx_trainer *t =
-        calx_trainer_new(.devices = 1, .max_epochs = 1,
-                         .limit_train_batches = 1, .no_progress_bar = true,
-                         .num_sanity_val_steps = rows[i].steps,
-                         .limit_val_batches = rows[i].limit);
+    calx_trainer *t = calx_trainer_new(.devices = 1, .max_epochs = 1,
+                                       .limit_train_batches = 1, BORING_ALONE,
+                                       .num_sanity_val_steps = rows[i].steps,
+                                       .limit_val_batches = rows[i].limit);
     CHECK_STATUS_OK(
         calx_trainer_fit(t, &module, .train_dataloader = a,
                          .dataloaders = (const calx_loader *const[]){ a, b },
@@ -643,7 +641,7 @@ static void test_accelerator(void **state)
     calx_trainer *t =
         calx_trainer_new(.accelerator = rows[i].accelerator, .devices = 1,
                          .tpu_cores = rows[i].tpu_cores, .max_epochs = 1,
-                         .no_progress_bar = true);
+                         BORING_ALONE);
     calx_status *status =
         calx_trainer_fit(t, &module, .train_dataloader = loader);
     if (rows[i].text == NULL) {

@@ -117,10 +117,10 @@ static inline calx_status *normed_fit(calx_trainer *t,
   return status;
 }
 
-#define NORMED_TRAINER(callback, ...)                                  \
-  calx_trainer_new(.devices = 1, .precision = "64-true",               \
-                   .no_progress_bar = true, .num_sanity_val_steps = 0, \
-                   .callbacks = &(callback), .n_callbacks = 1, __VA_ARGS__)
+#define NORMED_TRAINER(callback, ...)                                   \
+  calx_trainer_new(.devices = 1, .precision = "64-true", BORING_ALONE,  \
+                   .num_sanity_val_steps = 0, .callbacks = &(callback), \
+                   .n_callbacks = 1, __VA_ARGS__)
 
 // The first `count` elements that a run left under a name.
 static inline void normed_check_left(const calx_trainer *t, const char *name,

@@ -42,11 +42,11 @@ static void train(int devices, int64_t batch_size, plan p, int64_t accumulate,
                             .training_step = boring_step);
   calx_dataset *data = boring_dataset(BORING_SAMPLES);
   calx_loader *loader = calx_loader_new(data, .batch_size = batch_size);
-  calx_trainer *t = calx_trainer_new(.devices = devices, .max_epochs = 3,
-                                     .precision = "64-true",
-                                     .accumulate_grad_batches = accumulate,
-                                     .gradient_clip_val = clip, .seed = 7,
-                                     .no_progress_bar = true);
+  calx_trainer *t =
+      calx_trainer_new(.devices = devices, .max_epochs = 3,
+                       .precision = "64-true",
+                       .accumulate_grad_batches = accumulate,
+                       .gradient_clip_val = clip, .seed = 7, BORING_ALONE);
   CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
   assert_int_equal(calx_trainer_global_step(t),
                    3 * BORING_SAMPLES / (devices * batch_size) / accumulate);
@@ -142,7 +142,7 @@ static void test_logged(void **state)
   calx_loader *loader = calx_loader_new(data),
               *val = calx_loader_new(odd, .batch_size = 2);
   calx_trainer *t =
-      calx_trainer_new(.devices = 2, .max_epochs = 1, .no_progress_bar = true);
+      calx_trainer_new(.devices = 2, .max_epochs = 1, BORING_ALONE);
   CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
                                    .val_dataloader = val));
   static const struct {
@@ -191,9 +191,9 @@ static void test_stop(void **state)
   calx_dataset *data = boring_dataset(8);
   calx_loader *loader = calx_loader_new(data);
   calx_callback *c = calx_early_stopping(.monitor = "loss", .patience = 2);
-  calx_trainer *t = calx_trainer_new(.devices = RANKS, .max_epochs = 9,
-                                     .no_progress_bar = true, .callbacks = &c,
-                                     .n_callbacks = 1);
+  calx_trainer *t =
+      calx_trainer_new(.devices = RANKS, .max_epochs = 9, BORING_ALONE,
+                       .callbacks = &c, .n_callbacks = 1);
   CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
                                    .val_dataloader = loader));
   assert_int_equal(calx_trainer_current_epoch(t), 3);
@@ -225,8 +225,8 @@ static void test_failure(void **state)
                             .training_step = fail_on_rank_1);
   calx_dataset *data = boring_dataset(8);
   calx_loader *loader = calx_loader_new(data);
-  calx_trainer *t = calx_trainer_new(.devices = RANKS, .max_epochs = 9,
-                                     .no_progress_bar = true);
+  calx_trainer *t =
+      calx_trainer_new(.devices = RANKS, .max_epochs = 9, BORING_ALONE);
   CHECK_STATUS(CALX_INVALID_ARGUMENT,
                calx_trainer_fit(t, &module, .train_dataloader = loader),
                "rank 1: ", "the value of 'x' is NULL");
