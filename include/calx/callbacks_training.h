@@ -119,7 +119,36 @@ typedef struct CALX_OPTIONS calx_ema_weight_averaging_options {
 CALX_API calx_callback *calx_ema_weight_averaging_with(
     const calx_ema_weight_averaging_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_stochastic_weight_averaging_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double swa_lrs; /* the rate of all groups; wanted */
+  /* below 1: after that share of max_epochs; from 1 on: at that epoch, counted
+     from 1; 0.8 */
+  CALX_NAMED double swa_epoch_start;
+  CALX_NAMED int64_t annealing_epochs; /* from the rate that is there; 10 */
+  CALX_NAMED const char *annealing_strategy; /* "cos"; "linear" */
+} calx_stochastic_weight_averaging_options;
+/**
+ * Stochastic weight averaging: from an epoch on the learning rate goes to
+ * swa_lrs and stays, and when the last epoch is over the model gets the mean of
+ * the weights that these epochs began with. BatchNorm layers get the statistics
+ * of one more pass over the data, which calls training_step without gradients.
+ * @errors INVALID_ARGUMENT no rate, an option out of range; in the run: several
+ *         optimisers, a share of epochs without end  UNIMPLEMENTED BatchNorm
+ *         and manual optimisation
+ * @source lightning.pytorch.callbacks.StochasticWeightAveraging; P. Izmailov et
+ *         al. (2018)
+ */
+CALX_API calx_callback *calx_stochastic_weight_averaging_with(
+    const calx_stochastic_weight_averaging_options *options);
+
 #ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_stochastic_weight_averaging_options_ \
+  .swa_epoch_start = CALX_UNWRITTEN_, .annealing_epochs = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_stochastic_weight_averaging_options,
+              calx_written_(&o->swa_epoch_start);
+              calx_written_int_(&o->annealing_epochs);)
 #define CALX_UNWRITTEN_calx_ema_weight_averaging_options_                \
   .decay = CALX_UNWRITTEN_, .update_every_n_steps = CALX_UNWRITTEN_INT_, \
   .update_starting_at_epoch = CALX_UNWRITTEN_INT_,
@@ -149,6 +178,13 @@ CALX_WRITTEN_(calx_device_stats_monitor_options,
   CALX_EMA_WEIGHT_AVERAGING_(.size =                                        \
                                  sizeof(calx_ema_weight_averaging_options), \
                              __VA_ARGS__)
+#define CALX_STOCHASTIC_WEIGHT_AVERAGING_(...)               \
+  (CALX_TRAINER_SITE_ calx_stochastic_weight_averaging_with( \
+      CALX_WRITE_(calx_stochastic_weight_averaging_options, __VA_ARGS__)))
+#define calx_stochastic_weight_averaging(...)                       \
+  CALX_STOCHASTIC_WEIGHT_AVERAGING_(                                \
+          .size = sizeof(calx_stochastic_weight_averaging_options), \
+          __VA_ARGS__)
 #define CALX_GRADIENT_ACCUMULATION_SCHEDULER_(...)          \
   CALX_CALLBACK_(calx_gradient_accumulation_scheduler_with, \
                  calx_gradient_accumulation_scheduler_options, __VA_ARGS__)

@@ -24,8 +24,9 @@ typedef struct ema {
   int64_t n;                  // values in it
   int64_t latest_step, latest_epoch;
   bool is_due;  // an update is to be recorded
-  // Of a checkpoint, until fit begins; NULL: none.
-  calx_value *loaded_average, *loaded_model;
+  // The weights of a checkpoint, beside the average, until fit begins; NULL:
+  // none.
+  calx_value *loaded;
   int64_t loaded_n;
 } ema;
 
@@ -36,9 +37,8 @@ static void begin(void *self, void *user)
 
 static void drop_loaded(ema *s)
 {
-  calx_value_free(s->loaded_average);
-  calx_value_free(s->loaded_model);
-  s->loaded_average = s->loaded_model = NULL;
+  calx_value_free(s->loaded);
+  s->loaded = NULL;
 }
 
 static void end(void *self)
@@ -159,25 +159,28 @@ static void on_save_checkpoint(calx_trainer *t, void *self,
   cx_lazy_scope_pin(save(s, checkpoint));
 }
 
+static void report(const char *text)
+{
+  if (calx_global_ordinal() == 0) cx_log("%s", text);
+}
+
 static calx_status *load(ema *s, const calx_value *checkpoint)
 {
   const calx_value *current = calx_value_get(checkpoint, "current_model_state");
   const calx_value *state = calx_value_get(checkpoint, "averaging_state");
   drop_loaded(s);
   if (current == NULL || state == NULL) {
-    cx_log(
+    report(
         "The checkpoint was not created with WeightAveraging. Both the current "
         "and the average model will be initialized with state_dict.");
     return NULL;
   }
-  cx_log(
+  report(
       "Found current_model_state in the checkpoint. This will be used to "
       "initialize the model.");
   calx_tensor *n = calx_value_as_tensor(calx_value_get(state, "n_averaged"));
   s->loaded_n = n != NULL ? calx_item_int(calx_to(n, NULL)) : 0;
-  CALX_TRY(cx_train_keep_tensors(calx_value_get(checkpoint, "state_dict"),
-                                 &s->loaded_average));
-  return cx_train_keep_tensors(current, &s->loaded_model);
+  return cx_train_keep_tensors(current, &s->loaded);
 }
 
 static void on_load_checkpoint(calx_trainer *t, void *self,
@@ -188,27 +191,23 @@ static void on_load_checkpoint(calx_trainer *t, void *self,
 
 // ---- the run ----------------------------------------------------------------
 
-// The average begins as the model, which then gets the weights beside it.
+// The average begins as the model: what a checkpoint's state_dict has.
 static calx_status *start(calx_trainer *t, ema *s)
 {
-  if (s->loaded_average != NULL) {
-    CALX_TRY(calx_module_load_state_dict(t->model, s->loaded_average));
-  }
   CALX_TRY(cx_train_average_new(t->model,
                                 s->o->has_buffers
                                     ? CX_TRAIN_PARAMETERS_AND_BUFFERS
                                     : CX_TRAIN_PARAMETERS_COPY,
                                 &s->average));
-  if (s->loaded_model == NULL) return NULL;
-  return calx_module_load_state_dict(t->model, s->loaded_model);
+  return s->loaded != NULL ? calx_module_load_state_dict(t->model, s->loaded)
+                           : NULL;
 }
 
 static void on_fit_start(calx_trainer *t, void *self)
 {
   ema *s = self;
-  const bool is_loaded = s->loaded_average != NULL;
-  s->n = is_loaded ? s->loaded_n : 0;
-  if (!is_loaded) s->latest_step = 0;
+  s->n = s->loaded != NULL ? s->loaded_n : 0;
+  if (s->loaded == NULL) s->latest_step = 0;
   s->latest_epoch = -1;
   s->is_due = false;
   cx_lazy_scope_pin(start(t, s));

@@ -334,7 +334,6 @@ static calx_status *run_epoch(calx_trainer *t)
 
 calx_status *cx_train_fit(calx_trainer *t)
 {
-  cx_train_call(t, CX_TRAIN_HOOK(on_fit_start, NOT));
   CALX_TRY(check_sanity(t));
   t->last_validation = seconds();
   cx_train_call(t, CX_TRAIN_HOOK(on_train_start, EPOCH));

@@ -164,6 +164,9 @@ void cx_train_print_results(calx_trainer *t);
 // epoch.
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last);
+// The training step's result for a batch: the loss.
+calx_tensor *cx_train_loss(calx_trainer *t, const calx_batch *batch,
+                           int64_t batch_idx);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
 // The step of one optimiser, with the sums over the ranks and the hooks.

@@ -119,6 +119,15 @@ static void load(calx_trainer *t, void *self)
   c->options.hooks.on_load_checkpoint(t, calx_callback_self(c), s->saved);
 }
 
+static void load_weights(calx_trainer *t, void *self)
+{
+  (void)self;
+  saving *s = calx_trainer_user(t);
+  if (!s->loads) return;
+  CHECK_STATUS_OK(calx_module_load_state_dict(
+      calx_trainer_model(t), calx_value_get(s->saved, "state_dict")));
+}
+
 static void keep_train(calx_trainer *t, void *self, const calx_batch *batch,
                        int64_t i)
 {
@@ -143,6 +152,7 @@ static calx_trainer *fit_saved(saving *s, int64_t epochs)
                             .configure_optimizers = plain_sgd,
                             .training_step = normed_step,
                             .hooks = { .setup = load,
+                                       .on_post_move_to_device = load_weights,
                                        .on_train_epoch_end = save,
                                        .on_train_batch_end = keep_train });
   calx_trainer *t = NORMED_TRAINER(s->callback, .max_epochs = epochs);
@@ -180,7 +190,7 @@ static void test_checkpoint(void **state)
   for (int k = 0; k < 8; k++) CHECK_CLOSE(s.run.train[k], rest[k], 1e-12);
   double wanted[8];
   calx_scope *scope = calx_scope_begin();
-  normed n;
+  normed n = { NULL };
   calx_module *model = normed_make(NULL, &n);
   calx_module_to(model, CALX_F64);
   CHECK_STATUS_OK(calx_trainer_load_weights(whole, model));
