@@ -102,26 +102,6 @@ static calx_status *load_average(calx_trainer *t, swa *s)
   return NULL;
 }
 
-// A schedule that SWALR had replaced gets no state of it.
-static void on_fit_start(calx_trainer *t, void *self)
-{
-  swa *s = self;
-  plan(t, s);
-  calx_status *status = check_trainer(t, s);
-  if (status == NULL) status = load_average(t, s);
-  if (status != NULL) {
-    cx_lazy_scope_pin(status);
-    return;
-  }
-  if (s->average == NULL) {
-    s->n = s->schedule_step = 0;
-    s->latest_epoch = -1;
-  }
-  if (s->schedule_step == 0) return;
-  s->replaced = t->optimizers[0].scheduler;
-  t->optimizers[0].scheduler = NULL;
-}
-
 // ---- the schedule -----------------------------------------------------------
 
 static void report_schedule(const cx_train_optimizer *o,
@@ -166,6 +146,25 @@ static calx_status *begin_schedule(calx_trainer *t, swa *s)
                              .frequency = 1 };
   s->has_begun = true;
   return NULL;
+}
+
+// Where a checkpoint has SWALR's state it takes its place before states are
+// restored.
+static calx_status *start(calx_trainer *t, swa *s)
+{
+  plan(t, s);
+  CALX_TRY(check_trainer(t, s));
+  CALX_TRY(load_average(t, s));
+  if (s->average == NULL) {
+    s->n = s->schedule_step = 0;
+    s->latest_epoch = -1;
+  }
+  return s->schedule_step > 0 ? begin_schedule(t, s) : NULL;
+}
+
+static void on_fit_start(calx_trainer *t, void *self)
+{
+  cx_lazy_scope_pin(start(t, self));
 }
 
 // ---- epochs -----------------------------------------------------------------
