@@ -96,6 +96,72 @@ typedef struct CALX_OPTIONS calx_gradient_accumulation_scheduler_options {
 CALX_API calx_callback *calx_gradient_accumulation_scheduler_with(
     const calx_gradient_accumulation_scheduler_options *options);
 
+// ---- fine-tuning ------------------------------------------------------------
+
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_finetuning_freeze_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool no_train_bn; /* freezes BatchNorm layers too */
+} calx_finetuning_freeze_options;
+/**
+ * Freezes a module and all below it; BatchNorm layers train on, or stop and
+ * keep their running statistics. Before the optimiser is made: in
+ * on_post_move_to_device.
+ * @errors through the scope: INVALID_ARGUMENT no module
+ * @source lightning.pytorch.callbacks.BaseFinetuning.freeze
+ */
+CALX_API void calx_finetuning_freeze_with(
+    calx_module *module, const calx_finetuning_freeze_options *options);
+/** Makes a module and all below it trainable.
+ *  @errors as calx_finetuning_freeze @source BaseFinetuning.make_trainable */
+CALX_API void calx_finetuning_make_trainable(calx_module *module);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_finetuning_unfreeze_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr; /* that of the first group / initial_denom_lr */
+  CALX_NAMED double initial_denom_lr; /* 0 = 10 */
+  CALX_NAMED bool no_train_bn;        /* BatchNorm layers get no updates */
+} calx_finetuning_unfreeze_options;
+/**
+ * Makes a module trainable and its parameters a new group of the optimiser; one
+ * that it has already is left out, which a line tells.
+ * @return the group's number; SIZE_MAX: none was added
+ * @errors through the scope: INVALID_ARGUMENT no module, a rate out of range
+ * @source BaseFinetuning.unfreeze_and_add_param_group
+ */
+CALX_API size_t calx_finetuning_unfreeze_and_add_param_group_with(
+    calx_module *module, calx_optimizer *optimizer,
+    const calx_finetuning_unfreeze_options *options);
+
+/** A factor of the rate at an epoch, which counts from 1. */
+typedef double calx_finetuning_fn(void *user, int64_t epoch);
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_backbone_finetuning_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED const char *backbone; /* its path in the model; "backbone" */
+  CALX_NAMED int64_t unfreeze_backbone_at_epoch; /* 10 */
+  /* by which the rate grows each epoch from then on: 2, or what the function
+     says */
+  CALX_NAMED double multiplier;
+  CALX_NAMED calx_finetuning_fn *lambda_func;
+  CALX_NAMED void *user; /* of lambda_func */
+  /* the first rate; 0: that of the first group * backbone_initial_ratio_lr */
+  CALX_NAMED double backbone_initial_lr;
+  CALX_NAMED double backbone_initial_ratio_lr; /* 0 = 0.1 */
+  CALX_NAMED bool no_align;    /* the rate may exceed that of the first group */
+  CALX_NAMED bool no_train_bn; /* BatchNorm layers get no updates */
+  CALX_NAMED bool verbose;
+} calx_backbone_finetuning_options;
+/**
+ * Freezes a part of the model, but for its BatchNorm layers, until an epoch,
+ * from which on it trains with a rate of its own: as the last group of the
+ * optimiser.
+ * @errors INVALID_ARGUMENT a negative number; in the run: no such module
+ * @source lightning.pytorch.callbacks.BackboneFinetuning
+ */
+CALX_API calx_callback *calx_backbone_finetuning_with(
+    const calx_backbone_finetuning_options *options);
+
 // ---- averages of weights ----------------------------------------------------
 
 /** Zero means default. */
@@ -144,6 +210,10 @@ CALX_API calx_callback *calx_stochastic_weight_averaging_with(
     const calx_stochastic_weight_averaging_options *options);
 
 #ifndef __cplusplus
+#define CALX_UNWRITTEN_calx_backbone_finetuning_options_ \
+  .unfreeze_backbone_at_epoch = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_backbone_finetuning_options,
+              calx_written_int_(&o->unfreeze_backbone_at_epoch);)
 #define CALX_UNWRITTEN_calx_stochastic_weight_averaging_options_ \
   .swa_epoch_start = CALX_UNWRITTEN_, .annealing_epochs = CALX_UNWRITTEN_INT_,
 CALX_WRITTEN_(calx_stochastic_weight_averaging_options,
@@ -164,6 +234,24 @@ CALX_WRITTEN_(calx_device_stats_monitor_options,
 }
 #else
 #define CALX_CALLBACK_(fn, O, ...) (CALX_TRAINER_SITE_ fn(&(O){ __VA_ARGS__ }))
+#define CALX_BACKBONE_FINETUNING_(...)               \
+  (CALX_TRAINER_SITE_ calx_backbone_finetuning_with( \
+      CALX_WRITE_(calx_backbone_finetuning_options, __VA_ARGS__)))
+#define calx_backbone_finetuning(...)                                         \
+  CALX_BACKBONE_FINETUNING_(.size = sizeof(calx_backbone_finetuning_options), \
+                            __VA_ARGS__)
+#define CALX_FINETUNING_FREEZE_(module, ...)       \
+  (CALX_TRAINER_SITE_ calx_finetuning_freeze_with( \
+      module, &(calx_finetuning_freeze_options){ __VA_ARGS__ }))
+#define calx_finetuning_freeze(...)    \
+  CALX_FINETUNING_FREEZE_(__VA_ARGS__, \
+                          .size = sizeof(calx_finetuning_freeze_options))
+#define CALX_FINETUNING_UNFREEZE_(module, optimizer, ...)                \
+  (CALX_TRAINER_SITE_ calx_finetuning_unfreeze_and_add_param_group_with( \
+      module, optimizer, &(calx_finetuning_unfreeze_options){ __VA_ARGS__ }))
+#define calx_finetuning_unfreeze_and_add_param_group(module, ...) \
+  CALX_FINETUNING_UNFREEZE_(module, __VA_ARGS__,                  \
+                            .size = sizeof(calx_finetuning_unfreeze_options))
 #define CALX_DEVICE_STATS_MONITOR_(...)               \
   (CALX_TRAINER_SITE_ calx_device_stats_monitor_with( \
       CALX_WRITE_(calx_device_stats_monitor_options, __VA_ARGS__)))
