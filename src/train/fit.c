@@ -216,6 +216,17 @@ static void finish_batch(calx_trainer *t, bool stepped, bool is_last)
   cx_lazy_scope_pin(cx_train_results_step(t, &t->train_results));
 }
 
+// Where it fails the weights are those of before, and so is the position.
+static void compute(calx_trainer *t)
+{
+  calx_sync(t->output);
+  if (calx_scope_error() == NULL) {
+    t->computed = t->position;
+  } else {
+    t->position = t->computed;
+  }
+}
+
 static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
                               int64_t i, bool is_last, bool *out_pending)
 {
@@ -226,13 +237,12 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_start, STEP), &batch, i);
   if (t->skip_epoch) return calx_scope_end(scope);
   const bool stepped = cx_train_step(t, &batch, i, is_last);
+  if (calx_scope_error() != NULL) return calx_scope_end(scope);
   *out_pending = !stepped;
   t->position.batches_seen++;
   t->position.batch = i + 1;
   t->position.samples = calx_loader_state(t->train.loader).samples;
-  if (is_last || (i + 1) % t->config.steps_per_execution == 0) {
-    calx_sync(t->output);
-  }
+  if (is_last || (i + 1) % t->config.steps_per_execution == 0) compute(t);
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
@@ -306,6 +316,7 @@ static void begin_epoch(calx_trainer *t)
 static calx_status *epoch(calx_trainer *t)
 {
   begin_epoch(t);
+  t->computed = t->position;
   calx_status *status = run_batches(t);
   calx_loader_end_epoch(t->train.loader);
   t->batch_size = 0;

@@ -70,7 +70,8 @@ static calx_status *find_folder(calx_trainer *t, checkpoint *c)
 static bool skips(const calx_trainer *t, const checkpoint *c)
 {
   return t->config.fast_dev_run > 0 || t->asked != CX_TRAIN_FITTING ||
-         t->sanity_checking || c->saved_step == t->position.global_step;
+         t->sanity_checking || c->saved_step == t->position.global_step ||
+         calx_scope_error() != NULL;
 }
 
 static bool saves_on_epoch_end(const calx_trainer *t, const checkpoint *c)
@@ -131,7 +132,7 @@ static calx_status *after_batch(calx_trainer *t, checkpoint *c)
   CALX_TRY(is_due(t, c, &due));
   if (!due) return NULL;
   if (monitor != NULL &&
-      (!calx_trainer_has_metric(t, monitor) ||
+      (!cx_train_checkpoint_knows(t, monitor) ||
        (!saves_on_epoch_end(t, c) && is_validated_next(t)))) {
     c->defers = true;
     return NULL;
@@ -167,12 +168,7 @@ static calx_status *after_exception(calx_trainer *t, checkpoint *c)
       skips(t, c) || !cx_train_can_save(t)) {
     return NULL;
   }
-  CALX_TRY(cx_train_checkpoint_save_now(t, c));
-  if (!calx_trainer_is_global_zero(t)) return NULL;
-  cx_log("An %s was raised with message: %s, saved checkpoint to %s",
-         calx_code_name(calx_status_code(t->exception)),
-         calx_status_message(t->exception), c->saved_path);
-  return NULL;
+  return cx_train_checkpoint_save_now(t, c);
 }
 
 // ---- hooks ------------------------------------------------------------------

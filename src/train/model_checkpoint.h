@@ -43,8 +43,11 @@ const cx_train_kept *cx_train_top_k_best(const cx_train_top_k *top);
 bool cx_train_top_k_admits(const cx_train_top_k *top, double own);
 // Takes the worst one out where there are k. The caller frees it; NULL: none.
 char *cx_train_top_k_pop(cx_train_top_k *top);
+// A file that is there already is replaced: its value is the new one.
 calx_status *cx_train_top_k_add(cx_train_top_k *top, const char *path,
                                 double score, double own) CALX_MUST_USE;
+// NaN as the worst value.
+double cx_train_top_k_score(const cx_train_top_k *top, double value);
 void cx_train_top_k_clear(cx_train_top_k *top);
 
 // ---- files ------------------------------------------------------------------
@@ -92,13 +95,15 @@ void cx_train_checkpoint_put_state(calx_trainer *t, void *self,
                                    calx_value *state);
 void cx_train_checkpoint_take_state(calx_trainer *t, void *self,
                                     const calx_value *state);
+// Whether there is a value of a name, be it "epoch" or "step".
+bool cx_train_checkpoint_knows(const calx_trainer *t, const char *name);
 // The newest one, or that of the monitor where it is among the k best.
 calx_status *cx_train_checkpoint_save_top_k(
     calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
 // last.ckpt, where it is asked for.
 calx_status *cx_train_checkpoint_save_last(
     calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
-// Both without a look at values and at files that are there.
+// Where an error ends the run: both, whatever values and files there are.
 calx_status *cx_train_checkpoint_save_now(
     calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
 // Frees an old text; `*text` becomes a copy of the new one, which may be NULL.

@@ -41,6 +41,12 @@ static calx_logged_value value_of(void *user, const char *name)
   return (calx_logged_value){ name, is_count ? (double)count : 0, true };
 }
 
+bool cx_train_checkpoint_knows(const calx_trainer *t, const char *name)
+{
+  return calx_trainer_has_metric(t, name) || strcmp(name, "epoch") == 0 ||
+         strcmp(name, "step") == 0;
+}
+
 static bool is_there(const char *path)
 {
   struct stat info;
@@ -194,7 +200,7 @@ static calx_status *keep(calx_trainer *t, checkpoint *c, const char *path,
 {
   const int64_t k = c->top.k == -1 ? (int64_t)c->top.count + 1 : c->top.k;
   CALX_TRY(cx_train_top_k_add(&c->top, path, score, own));
-  c->current_score = c->top.items[c->top.count - 1].score;
+  c->current_score = cx_train_top_k_score(&c->top, score);
   const cx_train_kept *best = cx_train_top_k_best(&c->top);
   c->best_score = best->score;
   CALX_TRY(cx_train_set_text(&c->best_path, best->path));
@@ -204,7 +210,7 @@ static calx_status *keep(calx_trainer *t, checkpoint *c, const char *path,
 
 static calx_status *save_monitored(calx_trainer *t, checkpoint *c)
 {
-  const double own = calx_trainer_callback_metric(t, c->plan->o.monitor);
+  const double own = value_of(t, c->plan->o.monitor).value;
   bool admits = cx_train_top_k_admits(&c->top, own);
   double score = own;
   CALX_TRY(cx_train_agree(t, "ModelCheckpoint: the value", &admits, &score));
@@ -248,7 +254,7 @@ calx_status *cx_train_checkpoint_save_top_k(calx_trainer *t, checkpoint *c)
   const calx_model_checkpoint_options *o = &c->plan->o;
   if (o->save_top_k == 0) return NULL;
   if (o->monitor == NULL) return save_newest(t, c);
-  if (calx_trainer_has_metric(t, o->monitor)) return save_monitored(t, c);
+  if (cx_train_checkpoint_knows(t, o->monitor)) return save_monitored(t, c);
   return report_missing(t, c);
 }
 
@@ -257,6 +263,11 @@ calx_status *cx_train_checkpoint_save_now(calx_trainer *t, checkpoint *c)
   char *path;
   CALX_TRY(put_path(t, c, name_of(c), 0, &path));
   calx_status *status = save(t, c, path);
+  if (status == NULL && calx_trainer_is_global_zero(t)) {
+    cx_log("An %s was raised with message: %s, saved checkpoint to %s",
+           calx_code_name(calx_status_code(t->exception)),
+           calx_status_message(t->exception), path);
+  }
   cx_free(path);
   return status != NULL ? status : cx_train_checkpoint_save_last(t, c);
 }

@@ -51,7 +51,7 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i)
   cx_train_profile_begin(t, NULL, "optimizer_step");
   calx_optimizer_step(opt);
   cx_train_profile_end(t);
-  t->position.global_step++;
+  if (calx_scope_error() == NULL) t->position.global_step++;
 }
 
 void cx_train_update(calx_trainer *t)
