@@ -1,6 +1,7 @@
 /**
  * calx/loggers.h: where the numbers of a run go: CSV, TensorBoard, JSON lines,
- * or a program's own. Names, folders and files are those of Lightning 2.6.
+ * an HTML page, or a program's own. Names, folders and files are those of
+ * Lightning 2.6.
  *
  *   calx_logger *logger = calx_csv_logger("logs", .name = "mnist");
  *   CALX_TRY(calx_logger_log_hyperparams(
@@ -164,6 +165,34 @@ CALX_API calx_status *calx_tensorboard_add_text(calx_logger *logger,
                                                 const char *text,
                                                 int64_t step) CALX_MUST_USE;
 
+/** Zero means default in every field. */
+typedef struct CALX_OPTIONS calx_html_logger_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED const char *name;    /* as calx_csv_logger */
+  CALX_NAMED const char *version; /* as calx_csv_logger */
+  CALX_NAMED const char *prefix;  /* as calx_csv_logger */
+  CALX_NAMED const char *title;   /* of the page; NULL = NAME/version_N */
+  /* the time of the steps is not recorded: the advice is of counters alone */
+  CALX_NAMED bool no_profile;
+} calx_html_logger_options;
+
+/**
+ * Writes report.html, one page that needs nothing but itself: the curves of all
+ * metrics, those of training, validation and test in one plot, their last,
+ * least and greatest values, hyperparameters, the texts of
+ * calx_logger_log_text(), the program, machine and devices, and what `calx
+ * report` says of the run's speed. calx_logger_save() and
+ * calx_logger_finalize() write it, and each writes it whole. Of a metric 1024
+ * values are kept, evenly spaced; of more than 512 metrics the first ones.
+ * Writes hparams.yaml too.
+ *
+ * While the logger is there, the process records the time of its steps, as with
+ * CALX_REPORT, unless .no_profile.
+ * @errors as calx_csv_logger
+ */
+CALX_API calx_logger *calx_html_logger_with(
+    const char *save_dir, const calx_html_logger_options *options);
+
 /** What a program's own logger does. A function that is NULL does nothing;
  *  `user` is what calx_logger_new() was given. Failures are reported by
  *  calx_status_new(). */
@@ -183,6 +212,8 @@ typedef struct CALX_OPTIONS calx_logger_functions {
   CALX_NAMED const char *(*version)(void *user);
   CALX_NAMED const char *(*log_dir)(void *user);
   CALX_NAMED void (*free)(void *user);
+  CALX_NAMED calx_status *(*log_text)(void *user, const char *name,
+                                      const char *text, int64_t step);
 } calx_logger_functions;
 
 /** A logger of the program's own. The functions are copied.
@@ -212,6 +243,15 @@ CALX_API calx_status *calx_logger_log_metrics(calx_logger *logger,
 CALX_API calx_status *calx_logger_log_hyperparams(
     calx_logger *logger, const calx_hyperparameter *values,
     size_t count) CALX_MUST_USE;
+/**
+ * A text: a model's summary, a note. TensorBoard shows its lines as they are,
+ * the HTML page the newest text of each name. CSV files and JSON lines have no
+ * place for one: it is left out there.
+ * @errors INVALID_ARGUMENT a name or a text that is NULL
+ */
+CALX_API calx_status *calx_logger_log_text(calx_logger *logger,
+                                           const char *name, const char *text,
+                                           int64_t step) CALX_MUST_USE;
 /** Writes what is not yet in the files. */
 CALX_API calx_status *calx_logger_save(calx_logger *logger) CALX_MUST_USE;
 /** The run is over. What was logged is saved; a logger that was never used
@@ -304,5 +344,10 @@ static inline calx_logged_value calx_logged_whole_(const char *name,
       save_dir, &(calx_json_logger_options){ __VA_ARGS__ }))
 #define calx_json_logger(...) \
   CALX_JSON_LOGGER_(__VA_ARGS__, .size = sizeof(calx_json_logger_options))
+#define CALX_HTML_LOGGER_(save_dir, ...)    \
+  (CALX_LOGGER_SITE_ calx_html_logger_with( \
+      save_dir, &(calx_html_logger_options){ __VA_ARGS__ }))
+#define calx_html_logger(...) \
+  CALX_HTML_LOGGER_(__VA_ARGS__, .size = sizeof(calx_html_logger_options))
 #endif
 #endif

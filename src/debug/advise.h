@@ -44,6 +44,9 @@ typedef struct cx_debug_run_data {
   cx_debug_read_report report;
 } cx_debug_run_data;
 
+// Of this process so far. `detailed` where the profiler records
+// (cx_profiler_watch(), CALX_REPORT), else its counters and timers alone.
+calx_status *cx_debug_run_now(cx_debug_run_data *out) CALX_MUST_USE;
 void cx_debug_run_free(cx_debug_run_data *run);
 
 typedef enum cx_debug_rating {

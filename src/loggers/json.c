@@ -39,17 +39,6 @@ static bool is_epoch(const calx_logged_value *v)
   return strcmp(v->name, "epoch") == 0;
 }
 
-// Whether a later value has its name, or the row's own number.
-static bool is_replaced(const calx_logged_value *values, size_t count, size_t i,
-                        const char *prefix)
-{
-  if (*prefix == '\0' && strcmp(values[i].name, "step") == 0) return true;
-  for (size_t k = i + 1; k < count; k++) {
-    if (strcmp(values[i].name, values[k].name) == 0) return true;
-  }
-  return false;
-}
-
 // The step, the epoch, and what else there is in the order that it is given in.
 static void put_line(cx_text *line, const char *prefix,
                      const calx_logged_value *values, size_t count,
@@ -60,7 +49,7 @@ static void put_line(cx_text *line, const char *prefix,
   for (int epochs = 1; epochs >= 0; epochs--) {
     for (size_t i = 0; i < count; i++) {
       if (is_epoch(&values[i]) != (epochs == 1)) continue;
-      if (is_replaced(values, count, i, prefix)) continue;
+      if (cx_loggers_is_replaced(values, count, i, prefix)) continue;
       put_key(line, prefix, values[i].name);
       put_value(line, &values[i]);
     }

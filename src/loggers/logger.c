@@ -106,6 +106,18 @@ calx_status *calx_logger_log_hyperparams(calx_logger *logger,
   return logger->functions.log_hyperparams(logger->user, values, count);
 }
 
+calx_status *calx_logger_log_text(calx_logger *logger, const char *name,
+                                  const char *text, int64_t step)
+{
+  CALX_TRY(check(logger));
+  if (name == NULL || text == NULL) {
+    return cx_invalid("calx_logger_log_text: the %s is NULL",
+                      name == NULL ? "name" : "text");
+  }
+  if (logger->functions.log_text == NULL) return NULL;
+  return logger->functions.log_text(logger->user, name, text, step);
+}
+
 calx_status *calx_logger_save(calx_logger *logger)
 {
   CALX_TRY(check(logger));
@@ -207,6 +219,16 @@ calx_status *cx_loggers_run_hyperparameters(cx_loggers_run *run,
     CALX_TRY(cx_loggers_hyperparameters_set(&run->hyperparameters, &values[i]));
   }
   return cx_loggers_run_write_yaml(run);
+}
+
+bool cx_loggers_is_replaced(const calx_logged_value *values, size_t count,
+                            size_t i, const char *prefix)
+{
+  if (*prefix == '\0' && strcmp(values[i].name, "step") == 0) return true;
+  for (size_t k = i + 1; k < count; k++) {
+    if (strcmp(values[i].name, values[k].name) == 0) return true;
+  }
+  return false;
 }
 
 const char *cx_loggers_run_save_dir(void *user)

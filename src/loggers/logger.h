@@ -45,6 +45,11 @@ calx_status *cx_loggers_run_hyperparameters(cx_loggers_run *run,
 // hparams.yaml of what is known.
 calx_status *cx_loggers_run_write_yaml(cx_loggers_run *run) CALX_MUST_USE;
 
+// Whether value i of a row is none of its own: a later one has its name, or it
+// has that of the row's number, "step".
+bool cx_loggers_is_replaced(const calx_logged_value *values, size_t count,
+                            size_t i, const char *prefix);
+
 // The names of a run with files.
 const char *cx_loggers_run_save_dir(void *user);
 const char *cx_loggers_run_name(void *user);

@@ -78,27 +78,47 @@ static void put_plain(cx_text *out, const short_decimal *d)
   cx_text_append(out, whole < d->count ? d->digits + whole : "0");
 }
 
-void cx_loggers_put_real(cx_text *out, double value)
+// Without an exponent from 0.0001 to below ten to the `most`.
+static void put_decimal(cx_text *out, const short_decimal *d, int most)
+{
+  if (d->exponent >= -4 && d->exponent < most) {
+    put_plain(out, d);
+    return;
+  }
+  cx_text_char(out, d->digits[0]);
+  if (d->count > 1) cx_text_char(out, '.');
+  cx_text_append(out, d->digits + 1);
+  cx_text_format(out, "e%+03d", d->exponent);
+}
+
+// The sign, and all of what is not finite; false: nothing else is to come.
+static bool put_sign(cx_text *out, double value)
 {
   if (isnan(value)) {
     cx_text_append(out, "nan");
-    return;
+    return false;
   }
   if (signbit(value)) cx_text_char(out, '-');
-  if (isinf(value)) {
-    cx_text_append(out, "inf");
-    return;
-  }
+  if (isinf(value)) cx_text_append(out, "inf");
+  return isfinite(value);
+}
+
+void cx_loggers_put_real(cx_text *out, double value)
+{
   short_decimal d = { .digits = "0", .count = 1 };
+  if (!put_sign(out, value)) return;
   if (value != 0) shortest(fabs(value), &d);
-  if (d.exponent >= -4 && d.exponent < 16) {
-    put_plain(out, &d);
-    return;
-  }
-  cx_text_char(out, d.digits[0]);
-  if (d.count > 1) cx_text_char(out, '.');
-  cx_text_append(out, d.digits + 1);
-  cx_text_format(out, "e%+03d", d.exponent);
+  put_decimal(out, &d, 16);
+}
+
+void cx_loggers_put_rounded(cx_text *out, double value, int digits)
+{
+  char text[40];
+  short_decimal d;
+  if (!put_sign(out, value)) return;
+  snprintf(text, sizeof text, "%.*e", digits - 1, fabs(value));
+  split(text, &d);
+  put_decimal(out, &d, digits - 1);
 }
 
 void cx_loggers_put_whole(cx_text *out, double value)

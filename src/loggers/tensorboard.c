@@ -132,6 +132,24 @@ static calx_status *finalize(void *user, const char *status)
   return l->run.has_begun && strcmp(status, "success") == 0 ? save(l) : NULL;
 }
 
+// Markdown keeps the lines of what is indented.
+static calx_status *log_text(void *user, const char *name, const char *text,
+                             int64_t step)
+{
+  cx_text lines = { 0 }, summary = { 0 };
+  for (const char *p = text; *p != '\0';) {
+    const size_t n = strcspn(p, "\n");
+    cx_text_append(&lines, "    ");
+    cx_text_append_n(&lines, p, n);
+    cx_text_char(&lines, '\n');
+    p += n + (p[n] == '\n');
+  }
+  cx_loggers_put_text(&summary, name, cx_text_str(&lines));
+  summary.failed |= lines.failed;
+  cx_text_free(&lines);
+  return add(user, &summary, step);
+}
+
 static void tensorboard_free(void *user)
 {
   tensorboard *l = user;
@@ -151,6 +169,7 @@ static const calx_logger_functions functions = {
   .version = cx_loggers_run_version,
   .log_dir = cx_loggers_run_log_dir,
   .free = tensorboard_free,
+  .log_text = log_text,
 };
 
 static calx_status *init(tensorboard *l, const char *save_dir,

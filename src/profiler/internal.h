@@ -6,9 +6,7 @@
 #define CX_PROFILER_INTERNAL_H
 
 #include "base/trace.h"
-
-// Devices with a larger index are not reported on.
-enum { CX_PROFILER_MOST_DEVICES = 256 };
+#include "profiler/record.h"
 
 // ---- files.c ----------------------------------------------------------------
 
@@ -44,14 +42,21 @@ void cx_profiler_profile_open(void);   // starts one if CALX_PROFILE is set
 void cx_profiler_profile_close(void);  // stops it
 void cx_profiler_profile_span(const cx_trace_span *span);
 
-// ---- record.c: CALX_REPORT --------------------------------------------------
+// ---- record.c: CALX_REPORT and watchers -------------------------------------
 
+// A new record, where anybody wants one. True: CALX_REPORT does.
 bool cx_profiler_record_open(const char *plugin, const char *platform);
-void cx_profiler_record_close(void);
-void cx_profiler_record_write(void);  // what is known so far; the run goes on
+void cx_profiler_record_close(void);  // writes the file of CALX_REPORT
+void cx_profiler_record_write(void);  // the same; the run goes on
+void cx_profiler_record_watch(bool on);
 void cx_profiler_record_span(const cx_trace_span *span);
 void cx_profiler_record_execute(const cx_trace_program *p);
 void cx_profiler_record_recompile(int device, const char *why);
+
+// ---- record_file.c ----------------------------------------------------------
+
+calx_status *cx_profiler_record_put(const cx_profiler_record *r,
+                                    const char *name) CALX_MUST_USE;
 
 // ---- interrupt.c ------------------------------------------------------------
 

@@ -130,12 +130,24 @@ void cx_profiler_close(void)
   cx_unlock(&opened.lock);
 }
 
-calx_status *cx_profiler_start(const char *path)
+// While nobody wanted spans no sync was reported: the last one that was is not
+// the device's last any more.
+static void listen_anew(void)
 {
-  // While nobody wanted spans no sync was reported: the last one that was is
-  // not the device's last any more.
   if (!cx_trace_wanted(CX_TRACE_SPANS)) forget_last_syncs();
   cx_trace_listen(&listener);
+}
+
+void cx_profiler_watch(bool on)
+{
+  if (on) listen_anew();
+  cx_profiler_record_watch(on);
+  cx_trace_want(CX_TRACE_SPANS | CX_TRACE_PROGRAMS, on);
+}
+
+calx_status *cx_profiler_start(const char *path)
+{
+  listen_anew();
   return cx_profiler_profile_start(path, false);
 }
 

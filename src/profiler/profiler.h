@@ -4,6 +4,8 @@
 #ifndef CX_PROFILER_PROFILER_H
 #define CX_PROFILER_PROFILER_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 
 // The first device is open: reads the environment and starts to listen.
@@ -14,6 +16,10 @@ void cx_profiler_close(void);
 // The library reads a number that was there already, as a progress line does:
 // that is no habit of the program's.
 void cx_profiler_own_read(void);
+
+// One more, or one less, wants what profiler/record.h has: from now on, and
+// after the devices are closed too. The next opening begins a new record.
+void cx_profiler_watch(bool on);
 
 // calx_profile_start() and calx_profile_stop().
 calx_status *cx_profiler_start(const char *path);

@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+import re
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -236,12 +237,14 @@ class Html(Report):
                 x, y = float(rect.get("x")), float(rect.get("y"))
                 self.assertTrue(0 <= x <= width and 0 <= y <= height)
                 self.assertLessEqual(x + float(rect.get("width")), width + 2.1)
-            for line in tree.iter("polyline"):
-                points = line.get("points").split()
-                self.assertEqual(len(points), 100)
-                for point in points:
-                    x, y = map(float, point.split(","))
+            for line in tree.iter("path"):
+                for point in re.findall(r"[ML]([\d.]+) ([\d.]+)", line.get("d")):
+                    x, y = map(float, point)
                     self.assertTrue(0 <= x <= width and 0 <= y <= height)
+        steps = page.split('aria-label="Time of each step"')[1]
+        self.assertIn("\nstep 101: 10</title>", steps)
+        self.assertEqual(re.search('linecap="round" d="([^"]+)"',
+                                   steps)[1].count("L"), 99)
 
     def test_no_empty_columns(self):
         page = self.page(good())

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/trace.h"
 #include "calx/progress.h"
+#include "debug/advise.h"
 #include "lazy/fixture.h"
 #include "profiler/internal.h"
 
@@ -121,6 +122,63 @@ static void test_record(void **state)
   assert_int_equal(whole(counters, "MarkStep"), 4);
   assert_int_equal(whole(counters, "aten::_local_scalar_dense"), 1);
   json_decref(root);
+}
+
+// Whoever watches has the record without CALX_REPORT, from then on, over the
+// devices' close, until the next opening.
+static void test_watch(void **state)
+{
+  (void)state;
+  static cx_profiler_record r;
+  cx_debug_run_data run;
+  train(2, false);
+  assert_false(cx_profiler_record_copy(&r));
+  cx_profiler_watch(true);
+  cx_profiler_watch(true);
+  train(3, true);
+  cx_profiler_watch(false);
+  CHECK_STATUS_OK(calx_device_wait(NULL));
+  CHECK_STATUS_OK(cx_debug_run_now(&run));
+  assert_true(run.detailed && run.has_own && run.syncs == 3);
+  assert_int_equal(run.n_steps, 2);
+  assert_int_equal(run.compilations, 3);
+  assert_non_null(strstr(run.sites[0].site, "record.c:"));
+  assert_int_equal(run.sites[0].count, 3);
+  assert_int_equal(run.steps[1].first, 3);
+  assert_true(run.steps[1].seconds > 0);
+  assert_string_equal(run.plugin, "fake_pjrt.so");
+  assert_true(cx_debug_report_counter(&run.report, "MarkStep") >= 5);
+  cx_debug_run_free(&run);
+  calx_shutdown();
+  assert_true(cx_profiler_record_copy(&r) && r.syncs == 3);
+  train(1, false);
+  CHECK_STATUS_OK(calx_device_wait(NULL));
+  assert_true(cx_profiler_record_copy(&r) && r.syncs == 1);
+  cx_profiler_watch(false);
+  assert_false(cx_profiler_record_copy(&r));
+  assert_false(cx_trace_wanted(CX_TRACE_SPANS));
+  CHECK_STATUS_OK(cx_debug_run_now(&run));
+  assert_true(!run.detailed && run.report.n_counters > 0);
+  cx_debug_run_free(&run);
+}
+
+static void test_watch_no_memory(void **state)
+{
+  (void)state;
+  cx_debug_run_data run;
+  cx_profiler_watch(true);
+  train(2, false);
+  for (long n = 0;; n++) {
+    cx_alloc_fail_at(n);
+    calx_status *status = cx_debug_run_now(&run);
+    cx_alloc_fail_at(-1);
+    if (status == NULL) break;
+    assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
+    calx_status_free(status);
+    assert_true(n < 1000);
+  }
+  cx_debug_run_free(&run);
+  cx_profiler_watch(false);
 }
 
 // Steps are put together when there are too many; none is lost.
@@ -478,6 +536,8 @@ int main(void)
 #endif
     RECORD_TEST(test_signals_after),
     RECORD_TEST(test_record),
+    RECORD_TEST(test_watch),
+    RECORD_TEST(test_watch_no_memory),
     RECORD_TEST(test_many_steps),
     RECORD_TEST(test_unwritable),
     RECORD_TEST(test_habits),

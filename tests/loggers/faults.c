@@ -16,11 +16,19 @@ static calx_status *use(calx_logger *l)
   return calx_logger_finalize(l, "success");
 }
 
+static calx_status *use_html(calx_logger *l)
+{
+  CALX_TRY(calx_logger_log_text(l, "summary", "fc1", 0));
+  CALX_TRY(calx_logger_log_text(l, "summary", "fc2", 0));
+  return calx_logger_finalize(l, "failed");
+}
+
 static calx_status *use_tensorboard(calx_logger *l)
 {
   const double values[] = { 1, 2, 3 };
   const uint8_t pixel[3] = { 1, 2, 3 };
   CALX_TRY(calx_tensorboard_add_text(l, "t", "x", 0));
+  CALX_TRY(calx_logger_log_text(l, "u", "a\nb", 0));
   CALX_TRY(calx_tensorboard_add_histogram(l, "h", values, 3, 0));
   return calx_tensorboard_add_image(l, "i", pixel, 1, 1, 3, 0);
 }
@@ -32,9 +40,11 @@ static bool fails_at(long n, int kind)
   calx_logger *l =
       kind == 0   ? calx_csv_logger(folder, .version = "0", .prefix = "p")
       : kind == 1 ? calx_json_logger(folder, .version = "1", .prefix = "p")
-                  : calx_tensorboard_logger(folder, .prefix = "p");
+      : kind == 2 ? calx_tensorboard_logger(folder, .prefix = "p")
+                  : calx_html_logger(folder, .version = "3", .title = "t");
   calx_status *status = use(l);
   if (status == NULL && kind == 2) status = use_tensorboard(l);
+  if (status == NULL && kind == 3) status = use_html(l);
   cx_alloc_fail_at(-1);
   const bool failed = status != NULL;
   if (failed) {
@@ -75,12 +85,23 @@ static void test_tensorboard(void **state)
   fail_all(2);
 }
 
+static void test_html(void **state)
+{
+  (void)state;
+  fail_all(3);
+  char *page = content("lightning_logs/version_3/report.html", NULL);
+  assert_non_null(strstr(page, "failed</span>"));
+  assert_non_null(strstr(page, "</html>"));
+  test_free(page);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     FOLDER_TEST(test_csv),
     FOLDER_TEST(test_json),
     FOLDER_TEST(test_tensorboard),
+    FOLDER_TEST(test_html),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,8 @@ static void log_others(calx_logger *l)
                                             "a\xff"
                                             "b",
                                             5));
+  CHECK_STATUS_OK(
+      calx_logger_log_text(l, "summary", "  | Name\n\n0 | *fc1*", 5));
   for (int channels = 1; channels <= 4; channels++) {
     char tag[] = { 'i', (char)('0' + channels), '\0' };
     CHECK_STATUS_OK(calx_tensorboard_add_image(l, tag, pixels(channels), 5, 7,

@@ -47,6 +47,7 @@ def write_with_torch(folder):
         w.add_histogram(tag, np.array(values, dtype=np.float64), 7)
     w.add_text("note", TEXT, 5)
     w.add_text("question", "a?b", 5)  # calx was given a byte that is not UTF-8
+    w.add_text("summary", "      | Name\n    \n    0 | *fc1*\n", 5)
     for channels in (2, 3, 4):
         w.add_image(f"i{channels}", pixels(channels), 1, dataformats="HWC")
     w.close()
