@@ -8,6 +8,7 @@
 #include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "calx/callbacks.h"
+#include "calx/callbacks_training.h"
 #include "calx/collate.h"
 #include "calx/collective.h"
 #include "calx/complex.h"

@@ -60,6 +60,9 @@ calx_module *cx_nn_make(const cx_nn_layer *layer, calx_module *parent,
 // A parameter or buffer of the module itself, computed if it is parametrised;
 // NULL: none.
 calx_tensor *cx_nn_tensor(const calx_module *m, const char *name);
+// Visits what the module itself has, not those below it.
+void cx_nn_visit_own(calx_module *m, calx_entry_kind kind, calx_visit_fn *fn,
+                     void *user);
 // The entry of that name, hidden or not; NULL: none.
 cx_nn_module_entry *cx_nn_module_entry_of(const calx_module *m,
                                           const char *name);

@@ -83,6 +83,19 @@ static calx_status *add_checkpoint(calx_trainer *t)
   return add_callback(t, calx_model_checkpoint());
 }
 
+static calx_status *add_timer(calx_trainer *t)
+{
+  if (t->config.max_seconds == 0) return NULL;
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    if (t->callbacks[i]->kind != CX_TRAIN_CALLBACK_TIMER) continue;
+    cx_log(
+        "Ignoring `Trainer(max_time=...)`, callbacks list already contains a "
+        "Timer.");
+    return NULL;
+  }
+  return add_callback(t, cx_train_timer_new(t->config.max_seconds));
+}
+
 // Tuners before all others, checkpoints after them.
 static int place_of(const calx_callback *callback)
 {
@@ -129,6 +142,7 @@ calx_status *cx_train_add_defaults(calx_trainer *t)
   CALX_TRY(add_logger(t));
   CALX_TRY(add_progress_bar(t));
   CALX_TRY(add_checkpoint(t));
+  CALX_TRY(add_timer(t));
   sort(t);
   return check_keys(t);
 }

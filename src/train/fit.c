@@ -220,6 +220,7 @@ static void finish_batch(calx_trainer *t, bool stepped, bool is_last)
   }
   if (stepped) cx_lazy_scope_pin(cx_train_log_step(t, &t->train_results));
   t->position.batches_stepped += stepped;
+  t->is_batch_counted = stepped;
   cx_lazy_scope_pin(cx_train_results_step(t, &t->train_results));
 }
 
@@ -255,6 +256,7 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
+  t->is_batch_counted = false;
   cx_train_set_output(t, NULL);
   return calx_scope_end(scope);
 }
@@ -353,8 +355,6 @@ static calx_status *run_epoch(calx_trainer *t)
 
 calx_status *cx_train_fit(calx_trainer *t)
 {
-  cx_train_call(t, CX_TRAIN_HOOK(on_fit_start, NOT));
-  CALX_TRY(cx_train_log_hyperparameters(t));
   CALX_TRY(check_sanity(t));
   t->last_validation = seconds();
   cx_train_call(t, CX_TRAIN_HOOK(on_train_start, EPOCH));

@@ -99,6 +99,7 @@ struct calx_trainer {
   bool resumes_epoch;  // the first epoch of the run is one that was begun
   const cx_train_hook *hook;  // that runs
   int64_t batch_size;         // of the batch that is under way; 0: none
+  bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
   calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
@@ -187,6 +188,9 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last);
 // Keeps what a step returned until its batch is over.
 void cx_train_set_output(calx_trainer *t, calx_tensor *output);
+// The training step's result for a batch: the loss.
+calx_tensor *cx_train_loss(calx_trainer *t, const calx_batch *batch,
+                           int64_t batch_idx);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
 // Its gradients become the means over the ranks, unless they are that already.
@@ -315,6 +319,8 @@ calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
 
 // The logger and the callbacks that a program need not give.
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
+// The timer of max_time.
+calx_callback *cx_train_timer_new(double seconds);
 // "~/logs" is in the home folder. Freed with cx_free().
 calx_status *cx_train_expand_home(const char *path, char **out) CALX_MUST_USE;
 // The logger that `logger` names, in default_root_dir. Never NULL.

@@ -115,6 +115,15 @@ static calx_status *take_clip(const calx_trainer_options *o,
 
 // ---- all --------------------------------------------------------------------
 
+static bool has_timer(const calx_trainer_options *o)
+{
+  for (size_t i = 0; o->callbacks != NULL && i < o->n_callbacks; i++) {
+    const calx_callback *c = o->callbacks[i];
+    if (c != NULL && c->kind == CX_TRAIN_CALLBACK_TIMER) return true;
+  }
+  return o->max_time != NULL;
+}
+
 static calx_status *take_numbers(const calx_trainer_options *o,
                                  cx_train_config *out)
 {
@@ -147,11 +156,11 @@ static calx_status *take_numbers(const calx_trainer_options *o,
   return check_count("steps_per_execution", out->steps_per_execution, 1);
 }
 
-// Epochs without a limit are those of a run that its steps or its time end.
+// Epochs without a limit are those of a run that its steps or a timer end.
 static void default_epochs(const calx_trainer_options *o, cx_train_config *out)
 {
   if (o->max_epochs != 0) return;
-  const bool ends = out->max_steps != -1 || out->max_seconds > 0;
+  const bool ends = out->max_steps != -1 || has_timer(o);
   out->max_epochs = ends ? -1 : 1000;
 }
 

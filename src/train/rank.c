@@ -187,6 +187,17 @@ static calx_status *run_loops(calx_trainer *t, cx_train_job *job)
   return NULL;
 }
 
+// What callbacks add to the optimisers in on_fit_start a checkpoint may have a
+// state of.
+static calx_status *restore_training(calx_trainer *t, const calx_value *loaded)
+{
+  if (t->asked != CX_TRAIN_FITTING) return NULL;
+  cx_train_call(t, CX_TRAIN_HOOK(on_fit_start, NOT));
+  CALX_TRY(cx_train_log_hyperparameters(t));
+  CALX_TRY(calx_scope_take_error());
+  return loaded != NULL ? cx_train_restore_training(t, loaded) : NULL;
+}
+
 static calx_status *run_from(calx_trainer *t, cx_train_job *job,
                              calx_value *loaded)
 {
@@ -194,9 +205,7 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
   CALX_TRY(load_model(t, job, loaded));
   CALX_TRY(make_optimizers(t));
   CALX_TRY(open_loaders(t));
-  if (loaded != NULL && t->asked == CX_TRAIN_FITTING) {
-    CALX_TRY(cx_train_restore_training(t, loaded));
-  }
+  CALX_TRY(restore_training(t, loaded));
   if (loaded != NULL) cx_train_report_restored(t);
   return run_loops(t, job);
 }
