@@ -45,6 +45,7 @@ calx_status *cx_train_check_accelerator(const calx_trainer *t)
   const char *here = current_platform();
   if (strcmp(here, "tpu") == 0) {
     CALX_TRY(cx_train_check_tpu_devices(&t->config, calx_device_count()));
+    if (t->config.dtype == CALX_F64) return cx_train_refuse_f64();
   }
   return check_platform(&t->config, here);
 }

@@ -211,6 +211,13 @@ static calx_status *take_strategy(const char *name, cx_train_config *out)
   return NULL;
 }
 
+calx_status *cx_train_refuse_f64(void)
+{
+  return cx_invalid(
+      "`Trainer(accelerator='tpu', precision=64)` is not implemented: a TPU has "
+      "no 64-bit floats");
+}
+
 static calx_status *take_precision(const char *name, const char *accelerator,
                                    cx_train_config *out)
 {
@@ -230,9 +237,7 @@ static calx_status *take_precision(const char *name, const char *accelerator,
   };
   if (name == NULL) return NULL;
   if (strcmp(accelerator, "tpu") == 0 && strncmp(name, "64", 2) == 0) {
-    return cx_invalid(
-        "`Trainer(accelerator='tpu', precision=64)` is not implemented: a TPU "
-        "has no 64-bit floats");
+    return cx_train_refuse_f64();
   }
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (strcmp(name, all[i].name) != 0) continue;

@@ -38,8 +38,8 @@ static calx_status *take_variable(cx_train_given *g, const char *entry)
     return NULL;
   }
   if (g->is_given[option - cx_train_options]) return NULL;
-  return cx_train_said_by(cx_train_given_set(g, option, name, value + 1),
-                          variable);
+  return cx_train_error_from(cx_train_given_set(g, option, name, value + 1),
+                             variable);
 }
 
 calx_status *cx_train_given_environment(cx_train_given *g)
@@ -50,5 +50,12 @@ calx_status *cx_train_given_environment(cx_train_given *g)
     CALX_TRY(take_variable(g, *entry));
   }
   g->options.no_environment = true;
+  return NULL;
+}
+
+calx_status *cx_train_given_end(cx_train_given *g, calx_trainer_options *out)
+{
+  CALX_TRY(cx_train_given_environment(g));
+  memcpy(out, &g->options, g->size);
   return NULL;
 }

@@ -287,18 +287,11 @@ calx_status *cx_train_given_set(cx_train_given *g,
   return NULL;
 }
 
-calx_status *cx_train_said_by(calx_status *status, const char *who)
+calx_status *cx_train_error_from(calx_status *status, const char *who)
 {
   if (status == NULL || status == cx_out_of_memory()) return status;
   calx_status *out = cx_error(calx_status_code(status), "%s: %s", who,
                               cx_status_sentence(status));
   calx_status_free(status);
   return out;
-}
-
-calx_status *cx_train_given_end(cx_train_given *g, calx_trainer_options *out)
-{
-  CALX_TRY(cx_train_given_environment(g));
-  memcpy(out, &g->options, g->size);
-  return NULL;
 }

@@ -86,8 +86,8 @@ calx_status *cx_train_given_set(cx_train_given *g,
                                 const cx_train_option *option, const char *name,
                                 const char *text) CALX_MUST_USE;
 // "WHO: SENTENCE" in place of the sentence. NULL stays NULL.
-calx_status *cx_train_said_by(calx_status *status,
-                              const char *who) CALX_MUST_USE;
+calx_status *cx_train_error_from(calx_status *status,
+                                 const char *who) CALX_MUST_USE;
 // CALX_TRAINER_NAME for each option that nobody gave.
 calx_status *cx_train_given_environment(cx_train_given *g) CALX_MUST_USE;
 // The trainer's part of a YAML file, from memory; `path` is for messages. What

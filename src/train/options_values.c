@@ -109,7 +109,7 @@ static bool take_limit(const char *text, void *const *fields)
 {
   double *out = fields[0];
   if (!read_real(text, out)) return false;
-  if (*out == 1 && strpbrk(text, ".eE") != NULL) *out = INFINITY;
+  if (*out == 1 && strpbrk(text, ".eE") != NULL) *out = (double)INFINITY;
   if (*out == 0) *out = CALX_ZERO;
   return true;
 }

@@ -22,9 +22,9 @@ enum {
 static calx_status *at_line(const cx_train_yaml *y, size_t line,
                             calx_status *status)
 {
-  char place[PATH_MAX];
-  snprintf(place, sizeof place, "%s:%zu", y->path, line + 1);
-  return cx_train_said_by(status, place);
+  char line_name[PATH_MAX];
+  snprintf(line_name, sizeof line_name, "%s:%zu", y->path, line + 1);
+  return cx_train_error_from(status, line_name);
 }
 
 calx_status *cx_train_yaml_at(const cx_train_yaml *y, const yaml_node_t *node,

@@ -1,7 +1,6 @@
 // Options that the trainer refuses, with Lightning's texts.
 #include "base/options.h"
-#include "calx/calx.h"
-#include "support/support.h"
+#include "texts.h"
 #include "train/config.h"
 
 #define REFUSED(piece, ...)                                            \
@@ -16,29 +15,6 @@
     CHECK_STATUS_OK(calx_trainer_error(t));          \
     calx_trainer_free(t);                            \
   } while (0)
-
-static char lines[4096];
-
-static void keep_line(void *user, const char *line)
-{
-  (void)user;
-  size_t at = strlen(lines);
-  snprintf(lines + at, sizeof lines - at, "%s\n", line);
-}
-
-static int begin(void **state)
-{
-  (void)state;
-  lines[0] = '\0';
-  calx_log_set(keep_line, NULL);
-  return 0;
-}
-
-static int end(void **state)
-{
-  calx_log_set(NULL, NULL);
-  return support_nothing_left(state);
-}
 
 #define SAID(piece) assert_non_null(strstr(lines, piece))
 #define NOT_SAID(piece) assert_null(strstr(lines, piece))
@@ -267,8 +243,9 @@ static void test_limits_are_said(void **state)
       "`Trainer(val_check_interval=1)` was configured so validation will run "
       "after every batch.\n");
   lines[0] = '\0';
-  TAKEN(.max_epochs = 1, .limit_train_batches = INFINITY,
-        .limit_test_batches = INFINITY, .val_check_interval = INFINITY);
+  TAKEN(.max_epochs = 1, .limit_train_batches = (double)INFINITY,
+        .limit_test_batches = (double)INFINITY,
+        .val_check_interval = (double)INFINITY);
   assert_string_equal(
       lines,
       "`Trainer(limit_train_batches=1.0)` was configured so 100% of the batches "
@@ -390,18 +367,15 @@ static void test_modules(void **state)
   calx_trainer_free(t);
 }
 
-#define OPTIONS_TEST(function) \
-  cmocka_unit_test_setup_teardown(function, begin, end)
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    OPTIONS_TEST(test_row_A1),          OPTIONS_TEST(test_row_A2),
-    OPTIONS_TEST(test_row_A5),          OPTIONS_TEST(test_row_A6),
-    OPTIONS_TEST(test_row_A7),          OPTIONS_TEST(test_row_A8),
-    OPTIONS_TEST(test_limits_are_said), OPTIONS_TEST(test_others),
-    OPTIONS_TEST(test_barebones),       OPTIONS_TEST(test_limit_of_a_few),
-    OPTIONS_TEST(test_modules),
+    TEXTS_TEST(test_row_A1),          TEXTS_TEST(test_row_A2),
+    TEXTS_TEST(test_row_A5),          TEXTS_TEST(test_row_A6),
+    TEXTS_TEST(test_row_A7),          TEXTS_TEST(test_row_A8),
+    TEXTS_TEST(test_limits_are_said), TEXTS_TEST(test_others),
+    TEXTS_TEST(test_barebones),       TEXTS_TEST(test_limit_of_a_few),
+    TEXTS_TEST(test_modules),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
