@@ -6,16 +6,13 @@
 #include "calx/callbacks.h"
 #include "train/internal.h"
 
+// That which the program names, or where it gives none a TensorBoard's.
 static calx_status *add_logger(calx_trainer *t)
 {
-  if (t->config.no_logger) {
-    t->n_loggers = 0;
-    return NULL;
-  }
   const bool is_named = t->config.logger != CX_TRAIN_LOGGER_UNNAMED;
-  if (t->n_loggers > 0 && !is_named) return NULL;
-  t->own_logger = is_named ? cx_train_new_logger(t)
-                           : calx_tensorboard_logger(t->default_root_dir);
+  if (t->config.no_logger) t->n_loggers = 0;
+  if (t->config.no_logger || (t->n_loggers > 0 && !is_named)) return NULL;
+  t->own_logger = cx_train_new_logger(t);
   const calx_status *error = calx_logger_error(t->own_logger);
   if (error != NULL) return cx_status_copy(error);
   t->loggers[t->n_loggers++] = t->own_logger;  // there is room for one
