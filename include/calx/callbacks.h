@@ -82,6 +82,35 @@ typedef struct CALX_OPTIONS calx_rich_progress_bar_options {
 CALX_API calx_callback *calx_rich_progress_bar_with(
     const calx_rich_progress_bar_options *options);
 
+// ---- the model's summary ----------------------------------------------------
+
+/** Zero means default, but where it is written. */
+typedef struct CALX_OPTIONS calx_model_summary_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int max_depth; /* of the modules shown; 1; -1: all; 0: no table */
+  /* the shape of the model's first argument: then the table has sizes and
+     floating-point operations, as calx_summary() counts them; not written:
+     neither */
+  CALX_NAMED calx_dims example_input;
+  CALX_NAMED calx_dtype example_dtype; /* of it; f32 */
+} calx_model_summary_options;
+/**
+ * When a fit begins, prints a table of the model's modules on the standard
+ * error of the first rank: names, types, parameters, modes. The trainer's own
+ * unless another one is given or .no_model_summary is. A parameter that several
+ * modules share counts once in the totals.
+ * @errors INVALID_ARGUMENT max_depth is less than -1; in the run: those of the
+ *         model's forward
+ * @source lightning.pytorch.callbacks.ModelSummary
+ */
+CALX_API calx_callback *calx_model_summary_with(
+    const calx_model_summary_options *options);
+/** The same in Rich's shape, on the standard output. It is the trainer's own
+ *  where calx_rich_progress_bar() is given. @errors as calx_model_summary
+ *  @source lightning.pytorch.callbacks.RichModelSummary */
+CALX_API calx_callback *calx_rich_model_summary_with(
+    const calx_model_summary_options *options);
+
 #ifndef __cplusplus
 #define CALX_UNWRITTEN_calx_early_stopping_options_                       \
   .patience = CALX_UNWRITTEN_INT_, .stopping_threshold = CALX_UNWRITTEN_, \
@@ -97,6 +126,9 @@ CALX_WRITTEN_(calx_tqdm_progress_bar_options,
   .refresh_rate = CALX_UNWRITTEN_INT_,
 CALX_WRITTEN_(calx_rich_progress_bar_options,
               calx_written_int_(&o->refresh_rate);)
+#define CALX_UNWRITTEN_calx_model_summary_options_ \
+  .max_depth = CALX_UNWRITTEN_INT_,
+CALX_WRITTEN_(calx_model_summary_options, calx_written_dim_(&o->max_depth);)
 #endif
 #ifdef __cplusplus
 }
@@ -118,5 +150,16 @@ CALX_WRITTEN_(calx_rich_progress_bar_options,
 #define calx_rich_progress_bar(...)                                       \
   CALX_RICH_PROGRESS_BAR_(.size = sizeof(calx_rich_progress_bar_options), \
                           __VA_ARGS__)
+#define CALX_MODEL_SUMMARY_(...)               \
+  (CALX_TRAINER_SITE_ calx_model_summary_with( \
+      CALX_WRITE_(calx_model_summary_options, __VA_ARGS__)))
+#define calx_model_summary(...) \
+  CALX_MODEL_SUMMARY_(.size = sizeof(calx_model_summary_options), __VA_ARGS__)
+#define CALX_RICH_MODEL_SUMMARY_(...)               \
+  (CALX_TRAINER_SITE_ calx_rich_model_summary_with( \
+      CALX_WRITE_(calx_model_summary_options, __VA_ARGS__)))
+#define calx_rich_model_summary(...)                                   \
+  CALX_RICH_MODEL_SUMMARY_(.size = sizeof(calx_model_summary_options), \
+                           __VA_ARGS__)
 #endif
 #endif

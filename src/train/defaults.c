@@ -1,4 +1,6 @@
 // train/defaults: the logger and the callbacks that a program need not give.
+#include <string.h>
+
 #include "base/alloc.h"
 #include "calx/callbacks.h"
 #include "train/internal.h"
@@ -54,8 +56,23 @@ static calx_status *add_progress_bar(calx_trainer *t)
   return add_own(t, calx_tqdm_progress_bar(.refresh_rate = 1));
 }
 
+// Its shape is that of the progress bar.
+static calx_status *add_model_summary(calx_trainer *t)
+{
+  const calx_callback *bar, *given;
+  if (t->config.no_model_summary ||
+      count(t, CX_TRAIN_CALLBACK_SUMMARY, &given) > 0) {
+    return NULL;
+  }
+  count(t, CX_TRAIN_CALLBACK_PROGRESS, &bar);
+  const bool is_rich = bar != NULL && strcmp(bar->name, "RichProgressBar") == 0;
+  return add_own(t, is_rich ? calx_rich_model_summary(.max_depth = 1)
+                            : calx_model_summary(.max_depth = 1));
+}
+
 calx_status *cx_train_add_defaults(calx_trainer *t)
 {
   if (t->config.no_logger) t->n_loggers = 0;
-  return add_progress_bar(t);
+  CALX_TRY(add_progress_bar(t));
+  return add_model_summary(t);
 }
