@@ -12,14 +12,14 @@
 
 enum { COLUMNS = 120, LEAST = 25 };
 
-typedef struct table {
+typedef struct results_table {
   const calx_trainer *t;
   char **names;  // of the rows, sorted; owned
   size_t n_names;
   size_t columns;  // of the terminal
   size_t width;    // of a cell
   const char *bar;
-} table;
+} results_table;
 
 // The variable wins over the terminal, as in Python.
 static size_t terminal_columns(void)
@@ -44,7 +44,7 @@ static bool is_listed(const cx_train_logged *l)
 }
 
 // A value that was logged for no loader stands in each column.
-static void put_value(cx_text *out, const table *tab, const char *name,
+static void put_value(cx_text *out, const results_table *tab, const char *name,
                       int loader)
 {
   const cx_train_results *r = &tab->t->evaluation_results;
@@ -71,13 +71,14 @@ static void repeat(cx_text *out, const char *s, size_t n)
   for (size_t i = 0; i < n; i++) cx_text_append(out, s);
 }
 
-static void put_bar(cx_text *out, const table *tab)
+static void put_bar(cx_text *out, const results_table *tab)
 {
   repeat(out, tab->bar, tab->columns);
   cx_text_char(out, '\n');
 }
 
-static void put_centred(cx_text *line, const table *tab, const char *cell)
+static void put_centred(cx_text *line, const results_table *tab,
+                        const char *cell)
 {
   const size_t columns = cx_text_columns(cell);
   const size_t rest = tab->width > columns ? tab->width - columns : 0;
@@ -97,7 +98,8 @@ static void put_line(cx_text *out, cx_text *line)
   cx_text_clear(line);
 }
 
-static void put_head(cx_text *out, const table *tab, size_t first, size_t last)
+static void put_head(cx_text *out, const results_table *tab, size_t first,
+                     size_t last)
 {
   cx_text line = { 0 };
   put_centred(
@@ -114,7 +116,7 @@ static void put_head(cx_text *out, const table *tab, size_t first, size_t last)
 
 // A name that is longer than half the terminal goes on in further lines, of
 // which the last has no values.
-static void put_row(cx_text *out, const table *tab, const char *name,
+static void put_row(cx_text *out, const results_table *tab, const char *name,
                     size_t first, size_t last)
 {
   const char *rest = name;
@@ -147,7 +149,7 @@ static int compare(const void *a, const void *b)
 }
 
 // The names that have an epoch's value, sorted, each once.
-static bool take_names(table *tab)
+static bool take_names(results_table *tab)
 {
   const cx_train_results *r = &tab->t->evaluation_results;
   char name[256];
@@ -167,7 +169,7 @@ static bool take_names(table *tab)
   return true;
 }
 
-static void take_widths(table *tab)
+static void take_widths(results_table *tab)
 {
   char head[32];
   snprintf(head, sizeof head, "DataLoader %zu", tab->t->n_evaluated - 1);
@@ -181,7 +183,7 @@ static void take_widths(table *tab)
   if (tab->width == 0) tab->width = 1;
 }
 
-static void put_tables(cx_text *out, const table *tab)
+static void put_tables(cx_text *out, const results_table *tab)
 {
   const size_t n = tab->t->n_evaluated;
   size_t at_once = (tab->columns - tab->width) / tab->width;
@@ -200,7 +202,7 @@ static void put_tables(cx_text *out, const table *tab)
 
 void cx_train_print_results(calx_trainer *t)
 {
-  table tab = { .t = t, .bar = cx_debug_has_utf8() ? "─" : "-" };
+  results_table tab = { .t = t, .bar = cx_debug_has_utf8() ? "─" : "-" };
   cx_text out = { 0 };
   tab.names = cx_calloc(t->evaluation_results.n_logged + 1, sizeof(char *));
   if (tab.names != NULL && take_names(&tab) && tab.n_names > 0) {
