@@ -66,6 +66,20 @@ static calx_status *add_progress_bar(calx_trainer *t)
   return add_callback(t, calx_tqdm_progress_bar(.refresh_rate = 1));
 }
 
+// Its shape is that of the progress bar.
+static calx_status *add_model_summary(calx_trainer *t)
+{
+  const calx_callback *bar, *given;
+  if (t->config.no_model_summary ||
+      count(t, CX_TRAIN_CALLBACK_SUMMARY, &given) > 0) {
+    return NULL;
+  }
+  count(t, CX_TRAIN_CALLBACK_PROGRESS, &bar);
+  const bool is_rich = bar != NULL && strcmp(bar->name, "RichProgressBar") == 0;
+  return add_callback(t, is_rich ? calx_rich_model_summary(.max_depth = 1)
+                                 : calx_model_summary(.max_depth = 1));
+}
+
 static calx_status *add_checkpoint(calx_trainer *t)
 {
   const cx_train_config *c = &t->config;
@@ -134,10 +148,25 @@ static calx_status *check_keys(const calx_trainer *t)
   return NULL;
 }
 
+// Its shape is that of the progress bar.
+static calx_status *add_model_summary(calx_trainer *t)
+{
+  const calx_callback *bar, *given;
+  if (t->config.no_model_summary ||
+      count(t, CX_TRAIN_CALLBACK_SUMMARY, &given) > 0) {
+    return NULL;
+  }
+  count(t, CX_TRAIN_CALLBACK_PROGRESS, &bar);
+  const bool is_rich = bar != NULL && strcmp(bar->name, "RichProgressBar") == 0;
+  return add_own(t, is_rich ? calx_rich_model_summary(.max_depth = 1)
+                            : calx_model_summary(.max_depth = 1));
+}
+
 calx_status *cx_train_add_defaults(calx_trainer *t)
 {
   CALX_TRY(add_logger(t));
   CALX_TRY(add_progress_bar(t));
+  CALX_TRY(add_model_summary(t));
   CALX_TRY(add_checkpoint(t));
   CALX_TRY(add_timer(t));
   sort(t);

@@ -18,6 +18,7 @@ typedef struct cx_train_logged {
   char *name;
   const char *hook;
   int dataloader;  // -1: there is one loader, or its number is not shown
+  int loader;      // of evaluation, that the value is of; -1: of none
   bool prog_bar, logger, on_step, on_epoch, sync_dist;
   cx_train_reduction reduction;
   calx_metric
