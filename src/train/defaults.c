@@ -108,7 +108,7 @@ static calx_status *add_timer(calx_trainer *t)
 }
 
 // Tuners before all others, checkpoints after them.
-static int place_of(const calx_callback *callback)
+static int order_of(const calx_callback *callback)
 {
   if (callback->kind == CX_TRAIN_CALLBACK_TUNER) return 0;
   return callback->kind == CX_TRAIN_CALLBACK_CHECKPOINT ? 2 : 1;
@@ -119,7 +119,7 @@ static void sort(calx_trainer *t)
   for (size_t i = 1; i < t->n_callbacks; i++) {
     calx_callback *moved = t->callbacks[i];
     size_t to = i;
-    for (; to > 0 && place_of(t->callbacks[to - 1]) > place_of(moved); to--) {
+    for (; to > 0 && order_of(t->callbacks[to - 1]) > order_of(moved); to--) {
       t->callbacks[to] = t->callbacks[to - 1];
     }
     t->callbacks[to] = moved;
@@ -146,20 +146,6 @@ static calx_status *check_keys(const calx_trainer *t)
     }
   }
   return NULL;
-}
-
-// Its shape is that of the progress bar.
-static calx_status *add_model_summary(calx_trainer *t)
-{
-  const calx_callback *bar, *given;
-  if (t->config.no_model_summary ||
-      count(t, CX_TRAIN_CALLBACK_SUMMARY, &given) > 0) {
-    return NULL;
-  }
-  count(t, CX_TRAIN_CALLBACK_PROGRESS, &bar);
-  const bool is_rich = bar != NULL && strcmp(bar->name, "RichProgressBar") == 0;
-  return add_own(t, is_rich ? calx_rich_model_summary(.max_depth = 1)
-                            : calx_model_summary(.max_depth = 1));
 }
 
 calx_status *cx_train_add_defaults(calx_trainer *t)

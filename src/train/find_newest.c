@@ -93,8 +93,8 @@ static calx_status *look_for_last(const calx_trainer *t, newest_file *n)
   for (size_t i = 0; i < t->n_callbacks; i++) {
     const calx_callback *callback = t->callbacks[i];
     const char *file = cx_train_exception_path(callback);
-    const cx_train_model_checkpoint *c =
-        cx_train_model_checkpoint_of(callback, t->callback_selves[i]);
+    const cx_train_saver *c =
+        cx_train_saver_of(callback, t->callback_selves[i]);
     if (file != NULL) CALX_TRY(consider(n, file));
     if (c != NULL) CALX_TRY(consider_folder(n, c->dirpath, is_last));
   }
@@ -145,8 +145,8 @@ calx_status *cx_train_find_newest(const calx_trainer *t, char **out)
   newest_file n = { 0 };
   calx_status *status = look_for_last(t, &n);
   for (size_t i = 0; status == NULL && i < t->n_callbacks; i++) {
-    const cx_train_model_checkpoint *c =
-        cx_train_model_checkpoint_of(t->callbacks[i], t->callback_selves[i]);
+    const cx_train_saver *c =
+        cx_train_saver_of(t->callbacks[i], t->callback_selves[i]);
     if (c != NULL) status = consider_versions(&n, c->dirpath);
   }
   *out = n.path;

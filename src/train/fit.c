@@ -100,7 +100,7 @@ static double seconds(void)
 static calx_status *is_time_over(calx_trainer *t, bool *out)
 {
   double over = seconds() - t->last_validation >= t->config.val_check_seconds;
-  CALX_TRY(cx_train_tell_numbers(t, "trainer: val_check_time", &over, 1));
+  CALX_TRY(cx_train_broadcast_numbers(t, "trainer: val_check_time", &over, 1));
   *out = over != 0;
   return NULL;
 }

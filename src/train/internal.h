@@ -219,11 +219,12 @@ void cx_train_free_predictions(calx_trainer *t);
 
 // The first rank's numbers become everybody's. In all three a failed run's
 // ranks keep what they have.
-calx_status *cx_train_tell_numbers(const calx_trainer *t, const char *tag,
-                                   double *values, size_t count) CALX_MUST_USE;
+calx_status *cx_train_broadcast_numbers(const calx_trainer *t, const char *tag,
+                                        double *values,
+                                        size_t count) CALX_MUST_USE;
 // The same of a text, which may be NULL; freed with cx_free().
-calx_status *cx_train_tell_text(const calx_trainer *t, const char *tag,
-                                char **text) CALX_MUST_USE;
+calx_status *cx_train_broadcast_text(const calx_trainer *t, const char *tag,
+                                     char **text) CALX_MUST_USE;
 // Whether all ranks say yes; the number is the first one's.
 calx_status *cx_train_agree(const calx_trainer *t, const char *tag, bool *yes,
                             double *number) CALX_MUST_USE;
@@ -321,8 +322,6 @@ calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
 // The timer of max_time.
 calx_callback *cx_train_timer_new(double seconds);
-// "~/logs" is in the home folder. Freed with cx_free().
-calx_status *cx_train_expand_home(const char *path, char **out) CALX_MUST_USE;
 // The logger that `logger` names, in default_root_dir. Never NULL.
 calx_logger *cx_train_new_logger(const calx_trainer *t);
 // Measures an action, by name, where a profile is made. The name lives as long
