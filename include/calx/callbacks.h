@@ -6,6 +6,8 @@
 #ifndef CALX_CALLBACKS_H
 #define CALX_CALLBACKS_H
 
+#include "calx/callbacks_progress.h"
+#include "calx/callbacks_training.h"
 #include "calx/trainer.h"
 
 #ifdef __cplusplus
@@ -42,45 +44,6 @@ CALX_API double calx_early_stopping_best_score(const calx_callback *cb);
 /** Checks since then. */
 CALX_API int64_t calx_early_stopping_wait_count(const calx_callback *cb);
 
-// ---- progress bars ----------------------------------------------------------
-
-/** Zero means default, but where it is written. */
-typedef struct CALX_OPTIONS calx_tqdm_progress_bar_options {
-  CALX_NAMED size_t size;
-  /* batches from one drawing to the next; 1; the variable TQDM_MINITERS is the
-     least; 0 = no bar */
-  CALX_NAMED int64_t refresh_rate;
-  /* the bar is two lines lower for each, below other processes' bars */
-  CALX_NAMED int process_position;
-  CALX_NAMED bool leave; /* each epoch's bar stays on the terminal */
-} calx_tqdm_progress_bar_options;
-/**
- * Shows how far a run is, in tqdm's shape, on the standard output of the first
- * rank: the trainer's own unless another one is given or .no_progress_bar is.
- * A validation has a bar below that of the epoch, which goes with its end. On a
- * terminal it is drawn at most ten times a second, at the last batch always;
- * elsewhere about ten lines an epoch are printed, and for what goes none but
- * one each ten seconds. Behind it are the first logger's version and the values
- * that were logged with .prog_bar, each two steps old at most: only one that is
- * older is waited for.
- * @errors INVALID_ARGUMENT a negative option, TQDM_MINITERS is no number
- * @source lightning.pytorch.callbacks.TQDMProgressBar
- */
-CALX_API calx_callback *calx_tqdm_progress_bar_with(
-    const calx_tqdm_progress_bar_options *options);
-
-/** Zero means default, but where it is written. */
-typedef struct CALX_OPTIONS calx_rich_progress_bar_options {
-  CALX_NAMED size_t size;
-  /* drawings a second, at most; 10; 0 = no bar */
-  CALX_NAMED int64_t refresh_rate;
-  CALX_NAMED bool leave; /* each epoch's bar stays on the terminal */
-} calx_rich_progress_bar_options;
-/** The same in Rich's shape and in colours.
- *  @errors INVALID_ARGUMENT a negative option
- *  @source lightning.pytorch.callbacks.RichProgressBar */
-CALX_API calx_callback *calx_rich_progress_bar_with(
-    const calx_rich_progress_bar_options *options);
 // ---- checkpoints ------------------------------------------------------------
 
 /** Whether the newest checkpoint is also last.ckpt. `true` is
@@ -91,6 +54,7 @@ typedef enum calx_save_last {
   CALX_SAVE_LAST_LINK /* a link to it, of the folder's own */
 } calx_save_last;
 
+/** Zero means default. */
 typedef struct CALX_OPTIONS calx_model_checkpoint_options {
   CALX_NAMED size_t size;
   /* NULL: checkpoints/ in the first logger's folder of this run, else in
@@ -151,6 +115,7 @@ CALX_API const char *calx_model_checkpoint_last_model_path(
 CALX_API calx_callback *calx_trainer_checkpoint_callback(
     const calx_trainer *trainer);
 
+/** Zero means default. */
 typedef struct CALX_OPTIONS calx_on_exception_checkpoint_options {
   CALX_NAMED size_t size;
   CALX_NAMED const char *filename; /* without .ckpt; NULL: "on_exception" */
@@ -171,14 +136,6 @@ CALX_API calx_callback *calx_on_exception_checkpoint_with(
 CALX_WRITTEN_(calx_early_stopping_options, calx_written_int_(&o->patience);
               calx_written_(&o->stopping_threshold);
               calx_written_(&o->divergence_threshold);)
-#define CALX_UNWRITTEN_calx_tqdm_progress_bar_options_ \
-  .refresh_rate = CALX_UNWRITTEN_INT_,
-CALX_WRITTEN_(calx_tqdm_progress_bar_options,
-              calx_written_int_(&o->refresh_rate);)
-#define CALX_UNWRITTEN_calx_rich_progress_bar_options_ \
-  .refresh_rate = CALX_UNWRITTEN_INT_,
-CALX_WRITTEN_(calx_rich_progress_bar_options,
-              calx_written_int_(&o->refresh_rate);)
 #define CALX_UNWRITTEN_calx_model_checkpoint_options_ \
   .save_top_k = CALX_UNWRITTEN_INT_,                  \
   .every_n_train_steps = CALX_UNWRITTEN_INT_,         \
@@ -197,18 +154,6 @@ CALX_WRITTEN_(calx_model_checkpoint_options, calx_written_int_(&o->save_top_k);
       CALX_WRITE_(calx_early_stopping_options, __VA_ARGS__)))
 #define calx_early_stopping(...) \
   CALX_EARLY_STOPPING_(.size = sizeof(calx_early_stopping_options), __VA_ARGS__)
-#define CALX_TQDM_PROGRESS_BAR_(...)               \
-  (CALX_TRAINER_SITE_ calx_tqdm_progress_bar_with( \
-      CALX_WRITE_(calx_tqdm_progress_bar_options, __VA_ARGS__)))
-#define calx_tqdm_progress_bar(...)                                       \
-  CALX_TQDM_PROGRESS_BAR_(.size = sizeof(calx_tqdm_progress_bar_options), \
-                          __VA_ARGS__)
-#define CALX_RICH_PROGRESS_BAR_(...)               \
-  (CALX_TRAINER_SITE_ calx_rich_progress_bar_with( \
-      CALX_WRITE_(calx_rich_progress_bar_options, __VA_ARGS__)))
-#define calx_rich_progress_bar(...)                                       \
-  CALX_RICH_PROGRESS_BAR_(.size = sizeof(calx_rich_progress_bar_options), \
-                          __VA_ARGS__)
 #define CALX_MODEL_CHECKPOINT_(...)               \
   (CALX_TRAINER_SITE_ calx_model_checkpoint_with( \
       CALX_WRITE_(calx_model_checkpoint_options, __VA_ARGS__)))

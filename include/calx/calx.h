@@ -8,6 +8,7 @@
 #include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "calx/callbacks.h"
+#include "calx/callbacks_training.h"
 #include "calx/collate.h"
 #include "calx/collective.h"
 #include "calx/complex.h"
@@ -44,6 +45,7 @@
 #include "calx/tensor.h"
 #include "calx/text.h"
 #include "calx/trainer.h"
+#include "calx/trainer_args.h"
 #include "calx/transformer.h"
 #include "calx/transforms.h"
 

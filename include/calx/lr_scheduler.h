@@ -5,9 +5,9 @@
  * A schedule sets the rate of each parameter group when it is made and at each
  * step, which follows calx_optimizer_step() once an epoch, or once a batch. A
  * rate is no part of a compiled program. Schedules of one optimiser multiply,
- * as PyTorch's chainable forms do. The optimiser must outlive its schedules;
- * groups are added before them. Each function gives a schedule, never NULL: see
- * calx_lr_scheduler_error().
+ * as PyTorch's chainable forms do. The optimiser must outlive its schedules; a
+ * group that is added after them keeps its own rate. Each function gives a
+ * schedule, never NULL: see calx_lr_scheduler_error().
  *
  * @errors   INVALID_ARGUMENT  an optimiser that failed, an option out of range
  * @threads  thread-compatible
@@ -30,7 +30,7 @@ CALX_API void calx_lr_scheduler_free(calx_lr_scheduler *scheduler);
 CALX_API calx_status *calx_lr_scheduler_error(
     const calx_lr_scheduler *scheduler) CALX_MUST_USE;
 /** Sets the rates of the next epoch. @errors through the scope: a failed
- *  schedule, other groups than it was made for @source LRScheduler.step */
+ *  schedule @source LRScheduler.step */
 CALX_API void calx_lr_scheduler_step(calx_lr_scheduler *scheduler);
 /** CosineAnnealingWarmRestarts: those of this epoch, of which a part may be
  * over.

@@ -140,7 +140,7 @@ static void on_compiled(const cx_trace_program *program,
 static const cx_trace_listener listener = { .compile = on_compile,
                                             .compiled = on_compiled };
 
-static void make_room(void)
+void cx_debug_screen_make_room(void)
 {
   cx_lock(&screens.lock);
   if (screens.newest != NULL) clear(screens.newest);
@@ -153,7 +153,7 @@ void cx_debug_screen_begin(cx_debug_screen *s, FILE *file, int offset)
 {
   cx_trace_listen(&listener);
   cx_trace_want(CX_TRACE_PROGRAMS, true);
-  cx_log_set_before(make_room);
+  cx_log_set_before(cx_debug_screen_make_room);
   cx_lock(&screens.lock);
   if (screens.newest != NULL) clear(screens.newest);
   *s = (cx_debug_screen){ .file = file,

@@ -36,6 +36,9 @@ void cx_debug_screen_begin(cx_debug_screen *s, FILE *file, int offset);
 bool cx_debug_screen_is_due(cx_debug_screen *s, int64_t interval_ns);
 // Shows the lines of the text, each cut to the width of the terminal.
 void cx_debug_screen_draw(cx_debug_screen *s, const char *text);
+// Before something else is printed on the terminal: the lines go, and come
+// below it when they are drawn next.
+void cx_debug_screen_make_room(void);
 // Ends it: the text stays, from the cursor's line on, or goes.
 void cx_debug_screen_end(cx_debug_screen *s, bool stays);
 

@@ -79,12 +79,12 @@ static bool is_number(const calx_value *v)
          kind == CALX_KIND_BOOL;
 }
 
-// A list of a number for each group.
+// A list of a number for each group; PyTorch has those of later groups too.
 static calx_status *check_rates(const calx_lr_scheduler *s,
                                 const calx_value *dict, const char *name)
 {
   const calx_value *list = calx_value_get(dict, name);
-  bool good = calx_value_count(list) == s->n_groups;
+  bool good = calx_value_count(list) >= s->n_groups;
   for (size_t i = 0; good && i < s->n_groups; i++) {
     good = is_number(calx_value_item(list, i));
   }

@@ -1,12 +1,10 @@
-// nn/averaged: averages of a model's weights, and the statistics of their
-// BatchNorm layers. How many values an average has is a buffer, so a step of
-// the average is part of the step's program.
+// nn/averaged: averages of a model's weights. How many values an average has is
+// a buffer, so a step of the average is part of the step's program.
 #include "calx/swa_utils.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "nn/batch_norm.h"
 #include "nn/layer.h"
 #include "ops/ops.h"
 
@@ -197,88 +195,4 @@ void calx_averaged_model_update_parameters(calx_module *average,
                                            calx_module *model)
 {
   cx_lazy_scope_pin(update(average, model));
-}
-
-// ---- statistics -------------------------------------------------------------
-
-typedef struct kept {
-  cx_nn_batch_norm *norm;
-  double momentum;
-} kept;
-
-typedef struct norms {
-  kept *list;
-  size_t n, capacity;
-  bool failed;
-} norms;
-
-static void restart(calx_tensor *t, double value)
-{
-  if (t == NULL) return;
-  cx_lazy_no_grad_begin();
-  calx_create_options o = { .size = sizeof o,
-                            .dtype = calx_tensor_dtype(t),
-                            .device = calx_tensor_device(t) };
-  cx_lazy_tensor_set_value(t, calx_full_with(calx_tensor_shape(t), value, &o));
-  cx_lazy_no_grad_end();
-}
-
-static void find_norm(void *user, const char *path, calx_module *m)
-{
-  (void)path;
-  norms *all = user;
-  if (m->layer == NULL || m->self != m->state ||
-      strstr(m->layer->kind, "BatchNorm") == NULL) {
-    return;
-  }
-  cx_nn_batch_norm *b = m->state;
-  if (b->tracked == NULL) return;
-  if (!cx_grow(&all->list, &all->capacity, all->n + 1, sizeof *all->list)) {
-    all->failed = true;
-    return;
-  }
-  all->list[all->n++] = (kept){ b, b->o.momentum };
-  b->o.momentum = (double)NAN;
-  restart(cx_nn_tensor(m, "running_mean"), 0);
-  restart(cx_nn_tensor(m, "running_var"), 1);
-  restart(b->tracked, 0);
-}
-
-// In a scope of its own, as a step of training.
-static calx_status *run_batch(calx_module *model, calx_batch_fn *next,
-                              void *user, bool *out_more)
-{
-  calx_scope *scope = calx_scope_begin();
-  cx_lazy_no_grad_begin();
-  calx_tensor *x = next(user);
-  *out_more = x != NULL;
-  if (x != NULL) calx_sync(calx_forward(model, x));
-  cx_lazy_no_grad_end();
-  return calx_scope_end(scope);
-}
-
-void calx_update_bn(calx_module *model, calx_batch_fn *next, void *user)
-{
-  calx_status *status = calx_module_error(model);
-  if (status == NULL && next == NULL) {
-    status = cx_invalid("update_bn: the function of the batches is NULL");
-  }
-  if (status != NULL || cx_lazy_scope_failed()) {
-    cx_lazy_scope_pin(status);
-    return;
-  }
-  norms all = { 0 };
-  bool training = calx_module_is_training(model), more = true;
-  calx_module_apply(model, find_norm, &all);
-  if (all.failed) status = cx_out_of_memory();
-  calx_module_train(model, true);
-  while (status == NULL && more && all.n != 0) {
-    status = run_batch(model, next, user, &more);
-  }
-  calx_module_train(model, training);
-  for (size_t i = 0; i < all.n; i++) {
-    all.list[i].norm->o.momentum = all.list[i].momentum;
-  }
-  cx_free(all.list);
-  cx_lazy_scope_pin(status);
 }

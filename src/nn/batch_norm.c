@@ -15,15 +15,22 @@ void cx_nn_count_batch(const cx_nn_batch_norm *b)
   cx_lazy_no_grad_end();
 }
 
+bool cx_nn_batch_norm_updates(const cx_nn_batch_norm *b)
+{
+  return b->tracked != NULL && !b->is_frozen && calx_module_is_training(b->m);
+}
+
 calx_batch_norm_options cx_nn_batch_norm_op(const cx_nn_batch_norm *b)
 {
+  const bool training = calx_module_is_training(b->m) || b->tracked == NULL;
+  const bool has_running = !training || cx_nn_batch_norm_updates(b);
   return (calx_batch_norm_options){
     .size = sizeof(calx_batch_norm_options),
-    .running_mean = cx_nn_tensor(b->m, "running_mean"),
-    .running_var = cx_nn_tensor(b->m, "running_var"),
+    .running_mean = has_running ? cx_nn_tensor(b->m, "running_mean") : NULL,
+    .running_var = has_running ? cx_nn_tensor(b->m, "running_var") : NULL,
     .weight = cx_nn_tensor(b->m, "weight"),
     .bias = cx_nn_tensor(b->m, "bias"),
-    .training = calx_module_is_training(b->m) || b->tracked == NULL,
+    .training = training,
     .eps = b->o.eps,
     .momentum = isnan(b->o.momentum) ? 1 : b->o.momentum,
   };
@@ -47,10 +54,7 @@ static void average(const cx_nn_batch_norm *b, const char *name,
 void cx_nn_batch_norm_before(const cx_nn_batch_norm *b, calx_tensor **before)
 {
   before[0] = before[1] = NULL;
-  if (!isnan(b->o.momentum) || b->tracked == NULL ||
-      !calx_module_is_training(b->m)) {
-    return;
-  }
+  if (!isnan(b->o.momentum) || !cx_nn_batch_norm_updates(b)) return;
   before[0] = cx_lazy_tensor_detached(cx_nn_tensor(b->m, "running_mean"));
   before[1] = cx_lazy_tensor_detached(cx_nn_tensor(b->m, "running_var"));
 }
@@ -58,10 +62,7 @@ void cx_nn_batch_norm_before(const cx_nn_batch_norm *b, calx_tensor **before)
 void cx_nn_batch_norm_after(const cx_nn_batch_norm *b, calx_tensor *y,
                             calx_tensor *const *before)
 {
-  if (!calx_module_is_training(b->m) || b->tracked == NULL ||
-      cx_lazy_tensor_poisoned(y)) {
-    return;
-  }
+  if (!cx_nn_batch_norm_updates(b) || cx_lazy_tensor_poisoned(y)) return;
   cx_nn_count_batch(b);
   if (before[0] == NULL) return;
   cx_lazy_no_grad_begin();

@@ -9,8 +9,11 @@ typedef struct cx_nn_batch_norm {
   int64_t features;
   calx_nn_batch_norm_options o;
   calx_tensor *tracked;  // i64 (); NULL: no running statistics
+  bool is_frozen;        // training leaves the running statistics alone
 } cx_nn_batch_norm;
 
+// Whether its next batch changes the running statistics.
+bool cx_nn_batch_norm_updates(const cx_nn_batch_norm *b);
 // The options of the op, with the parameters and buffers (C).
 calx_batch_norm_options cx_nn_batch_norm_op(const cx_nn_batch_norm *b);
 void cx_nn_batch_norm_repr(const void *state, cx_text *out);
@@ -26,5 +29,20 @@ void cx_nn_batch_norm_after(const cx_nn_batch_norm *b, calx_tensor *y,
                             calx_tensor *const *before);
 // Adds one to num_batches_tracked.
 void cx_nn_count_batch(const cx_nn_batch_norm *b);
+
+// Whether it is a BatchNorm layer of any kind.
+bool cx_nn_is_batch_norm(const calx_module *m);
+
+// The BatchNorm layers of a model that have running statistics.
+typedef struct cx_nn_norms {
+  struct cx_nn_kept_norm *list;
+  size_t n, capacity;
+  bool failed;
+} cx_nn_norms;
+// Their statistics begin anew, and are the average of all batches from here on,
+// until cx_nn_norms_end(), which is called on failure too.
+calx_status *cx_nn_norms_begin(calx_module *model,
+                               cx_nn_norms *out) CALX_MUST_USE;
+void cx_nn_norms_end(cx_nn_norms *norms);
 
 #endif

@@ -64,7 +64,7 @@ static void update(const cx_nn_batch_norm *b, calx_tensor *running,
 static void update_running(const cx_nn_batch_norm *b, const statistics *s,
                            double count)
 {
-  if (b->tracked == NULL) return;
+  if (!cx_nn_batch_norm_updates(b)) return;
   cx_lazy_no_grad_begin();
   update(b, cx_nn_tensor(b->m, "running_mean"), s->mean);
   update(b, cx_nn_tensor(b->m, "running_var"),

@@ -43,6 +43,12 @@ static void visit(const calx_module *m, size_t skip, calx_visit_fn *fn,
   }
 }
 
+void cx_nn_visit_own(calx_module *m, calx_entry_kind kind, calx_visit_fn *fn,
+                     void *user)
+{
+  visit_own(m, cx_nn_module_prefix(m), kind, fn, user);
+}
+
 void calx_module_visit(calx_module *m, calx_visit_fn *fn, void *user)
 {
   if (m != NULL) visit(m, cx_nn_module_prefix(m), fn, user);

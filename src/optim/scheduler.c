@@ -170,20 +170,9 @@ calx_lr_scheduler *cx_optim_scheduler_begin(calx_lr_scheduler *s)
   return s;
 }
 
-static calx_status *check_step(const calx_lr_scheduler *s)
-{
-  CALX_TRY(calx_lr_scheduler_error(s));
-  size_t n = calx_optimizer_param_groups(s->opt);
-  if (n == s->n_groups) return NULL;
-  return cx_invalid(
-      "%s: the optimiser has %zu parameter groups, the schedule was made for "
-      "%zu: add groups before",
-      s->rule->name, n, s->n_groups);
-}
-
 static void step(calx_lr_scheduler *s, double epoch)
 {
-  calx_status *status = check_step(s);
+  calx_status *status = calx_lr_scheduler_error(s);
   if (status == NULL && s->rule->next == NULL && s->n_inner == 0) {
     status = cx_invalid("%s: it steps by calx_lr_scheduler_step_metric",
                         s->rule->name);

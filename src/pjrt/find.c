@@ -181,6 +181,15 @@ static const struct known {
   { .name = "xla-cpu", .look = look_for_cpu },
 };
 
+bool cx_pjrt_has_surely(const char *name, const char *dev)
+{
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(known[i].name, name) != 0) continue;
+    return known[i].is_surely_there != NULL && known[i].is_surely_there(dev);
+  }
+  return false;
+}
+
 // ---- by name ----
 
 static void search_free(plugin_search *s)

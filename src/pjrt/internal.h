@@ -75,6 +75,8 @@ void cx_pjrt_report_old(const cx_pjrt_choice *choice);
 // CALX_QUIET, or another process of the host says it.
 bool cx_pjrt_is_quiet(void);
 bool cx_pjrt_has_tpu(const char *dev);
+// Whether `dev` shows a known accelerator beyond doubt.
+bool cx_pjrt_has_surely(const char *name, const char *dev);
 // Where cx_pjrt_plugin_open() looks for chips and cards; NULL: "/dev".
 void cx_pjrt_set_dev(const char *dev);
 cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path);

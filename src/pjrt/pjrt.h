@@ -28,6 +28,11 @@ typedef struct cx_pjrt_plugin cx_pjrt_plugin;
 // the files that were looked for.
 calx_status *cx_pjrt_plugin_open(const char *name_or_path,
                                  cx_pjrt_plugin **out_plugin) CALX_MUST_USE;
+// "cpu", "tpu" or "cuda", what opening NULL would give, without loading
+// anything; NULL: not known before that.
+const char *cx_pjrt_plugin_expected(void);
+// Whether the machine has an accelerator, "tpu" or "cuda", beyond doubt.
+bool cx_pjrt_machine_has(const char *name);
 // "calx", or the file's name.
 const char *cx_pjrt_plugin_name(const cx_pjrt_plugin *p);
 const char *cx_pjrt_plugin_path(const cx_pjrt_plugin *p);

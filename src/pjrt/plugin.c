@@ -259,6 +259,28 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   return status;
 }
 
+const char *cx_pjrt_plugin_expected(void)
+{
+  static const char *const names[] = { [CX_PJRT_KIND_OTHER] = NULL,
+                                       [CX_PJRT_KIND_CPU] = "cpu",
+                                       [CX_PJRT_KIND_TPU] = "tpu",
+                                       [CX_PJRT_KIND_CUDA] = "cuda" };
+  cx_pjrt_choice choice;
+  calx_status *status = cx_pjrt_find(NULL, dev_folder, &choice);
+  if (status != NULL) {  // whoever opens it is told
+    calx_status_free(status);
+    return NULL;
+  }
+  const cx_pjrt_kind kind = cx_pjrt_kind_of(choice.name, choice.path);
+  cx_pjrt_choice_free(&choice);
+  return names[kind];
+}
+
+bool cx_pjrt_machine_has(const char *name)
+{
+  return cx_pjrt_has_surely(name, dev_folder);
+}
+
 const char *cx_pjrt_plugin_name(const cx_pjrt_plugin *p)
 {
   return p->name;

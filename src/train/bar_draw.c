@@ -202,12 +202,16 @@ void cx_train_bar_begin(cx_train_bar *bar)
 
 void cx_train_bar_end(cx_train_bar *bar, calx_trainer *t, bool stays)
 {
+  const cx_train_bar_loop *outer = &bar->loops[CX_TRAIN_BAR_OUTER];
   if (!bar->is_begun) return;
   bar->is_begun = false;
-  if (!bar->is_terminal) return;
   bar->loops[CX_TRAIN_BAR_NESTED].is_shown = false;
-  if (stays) draw(bar, t);
-  cx_debug_screen_end(&bar->screen, stays);
+  if (bar->is_terminal) {
+    if (stays) draw(bar, t);
+    cx_debug_screen_end(&bar->screen, stays);
+  } else if (stays && outer->is_shown && outer->n != bar->printed_n) {
+    print(bar, t, CX_TRAIN_BAR_OUTER);
+  }
 }
 
 void cx_train_bar_start(cx_train_bar *bar, calx_trainer *t, int which,

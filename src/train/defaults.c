@@ -6,11 +6,13 @@
 #include "calx/callbacks.h"
 #include "train/internal.h"
 
+// That which the program names, or where it gives none a TensorBoard's.
 static calx_status *add_logger(calx_trainer *t)
 {
+  const bool is_named = t->config.logger != CX_TRAIN_LOGGER_UNNAMED;
   if (t->config.no_logger) t->n_loggers = 0;
-  if (t->config.no_logger || t->n_loggers > 0) return NULL;
-  t->own_logger = calx_tensorboard_logger(t->default_root_dir);
+  if (t->config.no_logger || (t->n_loggers > 0 && !is_named)) return NULL;
+  t->own_logger = cx_train_new_logger(t);
   const calx_status *error = calx_logger_error(t->own_logger);
   if (error != NULL) return cx_status_copy(error);
   t->loggers[t->n_loggers++] = t->own_logger;  // there is room for one
@@ -64,6 +66,20 @@ static calx_status *add_progress_bar(calx_trainer *t)
   return add_callback(t, calx_tqdm_progress_bar(.refresh_rate = 1));
 }
 
+// Its shape is that of the progress bar.
+static calx_status *add_model_summary(calx_trainer *t)
+{
+  const calx_callback *bar, *given;
+  if (t->config.no_model_summary ||
+      count(t, CX_TRAIN_CALLBACK_SUMMARY, &given) > 0) {
+    return NULL;
+  }
+  count(t, CX_TRAIN_CALLBACK_PROGRESS, &bar);
+  const bool is_rich = bar != NULL && strcmp(bar->name, "RichProgressBar") == 0;
+  return add_callback(t, is_rich ? calx_rich_model_summary(.max_depth = 1)
+                                 : calx_model_summary(.max_depth = 1));
+}
+
 static calx_status *add_checkpoint(calx_trainer *t)
 {
   const cx_train_config *c = &t->config;
@@ -78,8 +94,21 @@ static calx_status *add_checkpoint(calx_trainer *t)
   return add_callback(t, calx_model_checkpoint());
 }
 
+static calx_status *add_timer(calx_trainer *t)
+{
+  if (t->config.max_seconds == 0) return NULL;
+  for (size_t i = 0; i < t->n_callbacks; i++) {
+    if (t->callbacks[i]->kind != CX_TRAIN_CALLBACK_TIMER) continue;
+    cx_log(
+        "Ignoring `Trainer(max_time=...)`, callbacks list already contains a "
+        "Timer.");
+    return NULL;
+  }
+  return add_callback(t, cx_train_timer_new(t->config.max_seconds));
+}
+
 // Tuners before all others, checkpoints after them.
-static int place_of(const calx_callback *callback)
+static int order_of(const calx_callback *callback)
 {
   if (callback->kind == CX_TRAIN_CALLBACK_TUNER) return 0;
   return callback->kind == CX_TRAIN_CALLBACK_CHECKPOINT ? 2 : 1;
@@ -90,7 +119,7 @@ static void sort(calx_trainer *t)
   for (size_t i = 1; i < t->n_callbacks; i++) {
     calx_callback *moved = t->callbacks[i];
     size_t to = i;
-    for (; to > 0 && place_of(t->callbacks[to - 1]) > place_of(moved); to--) {
+    for (; to > 0 && order_of(t->callbacks[to - 1]) > order_of(moved); to--) {
       t->callbacks[to] = t->callbacks[to - 1];
     }
     t->callbacks[to] = moved;
@@ -123,7 +152,9 @@ calx_status *cx_train_add_defaults(calx_trainer *t)
 {
   CALX_TRY(add_logger(t));
   CALX_TRY(add_progress_bar(t));
+  CALX_TRY(add_model_summary(t));
   CALX_TRY(add_checkpoint(t));
+  CALX_TRY(add_timer(t));
   sort(t);
   return check_keys(t);
 }

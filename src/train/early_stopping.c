@@ -96,23 +96,6 @@ static calx_status *missing(const calx_trainer *t, const char *monitor)
   return status;
 }
 
-static void any(const double *const *values, size_t ranks, size_t count,
-                double *out)
-{
-  (void)count;
-  *out = 0;
-  for (size_t i = 0; i < ranks; i++) *out = fmax(*out, values[i][0]);
-}
-
-static calx_status *over_ranks(bool *stops)
-{
-  double mine = *stops, all;
-  if (calx_world_size() == 1) return NULL;
-  CALX_TRY(calx_mesh_reduce("early stopping", &mine, 1, any, &all));
-  *stops = all != 0;
-  return NULL;
-}
-
 static calx_status *check(calx_trainer *t, early_stopping *s)
 {
   const calx_early_stopping_options *o = s->o;
@@ -121,9 +104,11 @@ static calx_status *check(calx_trainer *t, early_stopping *s)
     return o->not_strict ? NULL : missing(t, o->monitor);
   }
   char why[512];
-  bool stops =
-      judge(s, calx_trainer_callback_metric(t, o->monitor), why, sizeof why);
-  CALX_TRY(over_ranks(&stops));
+  double value = calx_trainer_callback_metric(t, o->monitor);
+  bool stops = judge(s, value, why, sizeof why);
+  bool goes_on = !stops;
+  CALX_TRY(cx_train_agree(t, "early stopping", &goes_on, &value));
+  stops = !goes_on;
   if (o->verbose && *why != '\0' && calx_trainer_is_global_zero(t)) {
     cx_log("%s", why);
   }

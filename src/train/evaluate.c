@@ -82,7 +82,7 @@ static calx_status *run_batch(calx_trainer *t, const evaluation *p,
   t->batch_size = batch.size;
   cx_train_call_batch(t, p->batch_start, &batch, i);
   run_step(t, p, &batch, i);
-  calx_sync(NULL);
+  calx_sync(t->output);
   if (!t->sanity_checking) {
     cx_lazy_scope_pin(cx_train_results_step(t, &t->evaluation_results));
   }

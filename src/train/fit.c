@@ -100,7 +100,7 @@ static double seconds(void)
 static calx_status *is_time_over(calx_trainer *t, bool *out)
 {
   double over = seconds() - t->last_validation >= t->config.val_check_seconds;
-  CALX_TRY(cx_train_tell_numbers(t, "trainer: val_check_time", &over, 1));
+  CALX_TRY(cx_train_broadcast_numbers(t, "trainer: val_check_time", &over, 1));
   *out = over != 0;
   return NULL;
 }
@@ -220,7 +220,19 @@ static void finish_batch(calx_trainer *t, bool stepped, bool is_last)
   }
   if (stepped) cx_lazy_scope_pin(cx_train_log_step(t, &t->train_results));
   t->position.batches_stepped += stepped;
+  t->is_batch_counted = stepped;
   cx_lazy_scope_pin(cx_train_results_step(t, &t->train_results));
+}
+
+// Where it fails the weights are those of before, and so is the position.
+static void compute(calx_trainer *t)
+{
+  calx_sync(NULL);
+  if (calx_scope_error() == NULL) {
+    t->computed = t->position;
+  } else {
+    t->position = t->computed;
+  }
 }
 
 static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
@@ -233,16 +245,18 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_start, STEP), &batch, i);
   if (t->skip_epoch) return calx_scope_end(scope);
   const bool stepped = cx_train_step(t, &batch, i, is_last);
+  if (calx_scope_error() != NULL) return calx_scope_end(scope);
   *out_pending = !stepped;
   t->position.batches_seen++;
   t->position.batch = i + 1;
   t->position.is_epoch_end = is_last;
   t->position.samples = calx_loader_state(t->train.loader).samples;
   if (stepped) cx_train_record_signals(t);
-  if (is_last || (i + 1) % t->config.steps_per_execution == 0) calx_sync(NULL);
+  if (is_last || (i + 1) % t->config.steps_per_execution == 0) compute(t);
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
+  t->is_batch_counted = false;
   cx_train_set_output(t, NULL);
   return calx_scope_end(scope);
 }
@@ -312,6 +326,7 @@ static void begin_epoch(calx_trainer *t)
 static calx_status *epoch(calx_trainer *t)
 {
   begin_epoch(t);
+  t->computed = t->position;
   calx_status *status = run_batches(t);
   calx_loader_end_epoch(t->train.loader);
   t->batch_size = 0;
@@ -340,13 +355,12 @@ static calx_status *run_epoch(calx_trainer *t)
 
 calx_status *cx_train_fit(calx_trainer *t)
 {
-  cx_train_call(t, CX_TRAIN_HOOK(on_fit_start, NOT));
-  CALX_TRY(cx_train_log_hyperparameters(t));
   CALX_TRY(check_sanity(t));
   t->last_validation = seconds();
   cx_train_call(t, CX_TRAIN_HOOK(on_train_start, EPOCH));
   while (!is_over(t)) CALX_TRY(run_epoch(t));
   cx_train_call(t, CX_TRAIN_HOOK(on_train_end, NOT));
   cx_train_call(t, CX_TRAIN_HOOK(on_fit_end, NOT));
+  CALX_TRY(cx_train_forget_signal(t));
   return calx_scope_take_error();
 }

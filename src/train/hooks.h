@@ -44,6 +44,7 @@ typedef enum cx_train_callback_kind {
   CX_TRAIN_CALLBACK_TUNER,       // runs before all others
   CX_TRAIN_CALLBACK_PROGRESS,    // of which there is one
   CX_TRAIN_CALLBACK_SUMMARY,     // the model's summary
+  CX_TRAIN_CALLBACK_TIMER,       // ends a run, which needs no max_epochs then
   CX_TRAIN_CALLBACK_MONITOR,     // runs after the module where an epoch ends
   CX_TRAIN_CALLBACK_CHECKPOINT,  // the same, and after all others
 } cx_train_callback_kind;

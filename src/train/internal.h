@@ -99,6 +99,7 @@ struct calx_trainer {
   bool resumes_epoch;  // the first epoch of the run is one that was begun
   const cx_train_hook *hook;  // that runs
   int64_t batch_size;         // of the batch that is under way; 0: none
+  bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
   calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
@@ -117,6 +118,8 @@ struct calx_trainer {
 
   // What a run leaves.
   cx_train_position position;
+  cx_train_position computed;  // at the last sync; of the weights after another
+                               // one that failed
   cx_train_metric *metrics;
   size_t n_metrics, metrics_capacity;
   calx_value *checkpoint;  // of the host; NULL: nothing ran yet
@@ -154,6 +157,13 @@ typedef struct cx_train_job {
   char *back;  // the file through which a started process gives it; or NULL
 } cx_train_job;
 
+// Before the ranks start: whether the accelerator that is wanted can be there.
+// Nothing is loaded for it.
+calx_status *cx_train_check_expected(const calx_trainer *t) CALX_MUST_USE;
+// On a device: whether it is the accelerator that is wanted.
+calx_status *cx_train_check_accelerator(const calx_trainer *t) CALX_MUST_USE;
+// On the first rank the lines "GPU available: …" and "TPU available: …".
+void cx_train_announce(const calx_trainer *t);
 calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
 // The rank's place in its process.
 int cx_train_device_index(const calx_trainer *t);
@@ -180,6 +190,9 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last);
 // Keeps what a step returned until its batch is over.
 void cx_train_set_output(calx_trainer *t, calx_tensor *output);
+// The training step's result for a batch: the loss.
+calx_tensor *cx_train_loss(calx_trainer *t, const calx_batch *batch,
+                           int64_t batch_idx);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
 // Its gradients become the means over the ranks, unless they are that already.
@@ -208,11 +221,12 @@ void cx_train_free_predictions(calx_trainer *t);
 
 // The first rank's numbers become everybody's. In all three a failed run's
 // ranks keep what they have.
-calx_status *cx_train_tell_numbers(const calx_trainer *t, const char *tag,
-                                   double *values, size_t count) CALX_MUST_USE;
+calx_status *cx_train_broadcast_numbers(const calx_trainer *t, const char *tag,
+                                        double *values,
+                                        size_t count) CALX_MUST_USE;
 // The same of a text, which may be NULL; freed with cx_free().
-calx_status *cx_train_tell_text(const calx_trainer *t, const char *tag,
-                                char **text) CALX_MUST_USE;
+calx_status *cx_train_broadcast_text(const calx_trainer *t, const char *tag,
+                                     char **text) CALX_MUST_USE;
 // Whether all ranks say yes; the number is the first one's.
 calx_status *cx_train_agree(const calx_trainer *t, const char *tag, bool *yes,
                             double *number) CALX_MUST_USE;
@@ -271,6 +285,13 @@ void cx_train_report_restored(const calx_trainer *t);
 // Whether cx_train_dump() gives a checkpoint where an error ends the run.
 bool cx_train_can_save(const calx_trainer *t);
 
+// Of the run that a program names "last"; NULL: there is none.
+calx_status *cx_train_find_last(const calx_trainer *t,
+                                char **out) CALX_MUST_USE;
+// Of a job that its launcher has started again.
+calx_status *cx_train_find_newest(const calx_trainer *t,
+                                  char **out) CALX_MUST_USE;
+
 // ---- signals ----------------------------------------------------------------
 
 // Takes SIGTERM, SIGINT and Slurm's SIGUSR1 while a run lasts.
@@ -280,9 +301,14 @@ int cx_train_signals_end(const calx_status *status);
 // In a step that updates: what this rank has received becomes known to all.
 void cx_train_record_signals(calx_trainer *t);
 void cx_train_free_signals(calx_trainer *t);
+// The file in which SIGTERM leaves a run.
+calx_status *cx_train_signal_path(const calx_trainer *t,
+                                  char **out) CALX_MUST_USE;
 // After a batch of training: where a signal came to any rank the run is saved,
 // and ends with what is returned.
 calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
+// At the end of a fit that went on from what a signal had left.
+calx_status *cx_train_forget_signal(const calx_trainer *t) CALX_MUST_USE;
 // The same in a run that only evaluates, for this process.
 calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
     CALX_MUST_USE;
@@ -296,8 +322,10 @@ calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
 
 // The logger and the callbacks that a program need not give.
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
-// "~/logs" is in the home folder. Freed with cx_free().
-calx_status *cx_train_expand_home(const char *path, char **out) CALX_MUST_USE;
+// The timer of max_time.
+calx_callback *cx_train_timer_new(double seconds);
+// The logger that `logger` names, in default_root_dir. Never NULL.
+calx_logger *cx_train_new_logger(const calx_trainer *t);
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);

@@ -101,7 +101,7 @@ static calx_status *find(cx_train_results *r, const cx_train_logged *asked,
         known->on_epoch == asked->on_epoch &&
         known->prog_bar == asked->prog_bar && known->logger == asked->logger &&
         known->reduction == asked->reduction &&
-        known->metric == asked->metric &&
+        known->metric == asked->metric && known->loader == asked->loader &&
         known->sync_dist == asked->sync_dist) {
       return NULL;
     }
@@ -223,10 +223,14 @@ static calx_status *take(calx_trainer *t, const char *name,
     return cx_invalid("log: the batch_size of '%s' is %lld", name,
                       (long long)o->batch_size);
   }
-  const bool has_index = t->n_evaluated > 1 && t->stage != CX_TRAIN_FITTING &&
-                         !o->no_dataloader_idx;
+  // Hooks of an epoch are no loader's.
+  const bool has_loader = t->stage != CX_TRAIN_FITTING && t->hook != NULL &&
+                          t->hook->levels != CX_TRAIN_EPOCH;
+  const bool has_index =
+      has_loader && t->n_evaluated > 1 && !o->no_dataloader_idx;
   cx_train_logged asked = { .name = (char *)name,
                             .dataloader = has_index ? t->dataloader_idx : -1,
+                            .loader = has_loader ? t->dataloader_idx : -1,
                             .prog_bar = o->prog_bar,
                             .logger = !o->no_logger,
                             .sync_dist = o->sync_dist,

@@ -10,7 +10,8 @@
 
 struct cx_train_row {
   cx_train_row *next;
-  int64_t step, epoch;
+  int64_t step;
+  int64_t epoch;  // -1: it is not written
   size_t count;
   struct {
     char *name;
@@ -54,13 +55,13 @@ static calx_status *write_row(calx_trainer *t, cx_train_row *row)
     list[i].name = row->values[i].name;
     list[i].value = tensor != NULL ? calx_item(tensor) : row->values[i].value;
   }
+  const size_t count = row->count + (row->epoch >= 0);
   list[row->count] = (calx_logged_value){ .name = "epoch",
                                           .value = (double)row->epoch,
                                           .is_integer = true };
   calx_status *status = NULL;
   for (size_t i = 0; i < t->n_loggers && status == NULL; i++) {
-    status =
-        calx_logger_log_metrics(t->loggers[i], list, row->count + 1, row->step);
+    status = calx_logger_log_metrics(t->loggers[i], list, count, row->step);
   }
   cx_free(list);
   t->has_rows_to_save = true;
@@ -89,13 +90,19 @@ void cx_train_drop_rows(calx_trainer *t)
   }
 }
 
+// Batches that had stepped before the one that is under way.
+static int64_t steps_before(const calx_trainer *t)
+{
+  return t->position.batches_stepped - t->is_batch_counted;
+}
+
 static cx_train_row *new_row(const calx_trainer *t, size_t most)
 {
   cx_train_row *row =
       cx_calloc(1, sizeof *row + (most + 1) * sizeof row->values[0]);
   if (row == NULL) return NULL;
   row->epoch = t->position.epoch;
-  row->step = t->position.batches_stepped;
+  row->step = steps_before(t);
   return row;
 }
 
@@ -133,10 +140,14 @@ static calx_status *put(cx_train_row *row, const cx_train_logged *l,
 
 // Lightning numbers the batches that stepped from 0, and writes each n-th of
 // them.
+bool cx_train_is_logged_step(const calx_trainer *t)
+{
+  return (steps_before(t) + 1) % t->config.log_every_n_steps == 0;
+}
+
 bool cx_train_logs_now(const calx_trainer *t)
 {
-  const int64_t every = t->config.log_every_n_steps;
-  return writes(t) && (t->position.batches_stepped + 1) % every == 0;
+  return writes(t) && cx_train_is_logged_step(t);
 }
 
 calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
@@ -193,6 +204,7 @@ calx_status *cx_train_log_row(calx_trainer *t, const calx_logged_value *values,
   if (!writes(t)) return NULL;
   cx_train_row *row = new_row(t, count);
   if (row == NULL) return cx_out_of_memory();
+  row->epoch = -1;
   calx_status *status = NULL;
   for (size_t i = 0; i < count && status == NULL; i++) {
     status = put_named(row, values[i].name, NULL, values[i].value);

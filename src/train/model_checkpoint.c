@@ -9,8 +9,6 @@
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
-typedef cx_train_model_checkpoint checkpoint;
-
 // ---- the folder -------------------------------------------------------------
 
 // SAVE_DIR/NAME/version_N of the first logger.
@@ -51,12 +49,12 @@ static calx_status *choose_folder(const calx_trainer *t, const char *given,
 }
 
 // It stays the same in later runs.
-static calx_status *find_folder(calx_trainer *t, checkpoint *c)
+static calx_status *find_folder(calx_trainer *t, cx_train_saver *c)
 {
   if (c->dirpath == NULL && calx_trainer_is_global_zero(t)) {
     CALX_TRY(choose_folder(t, c->plan->o.dirpath, &c->dirpath));
   }
-  CALX_TRY(cx_train_tell_text(t, "ModelCheckpoint: dirpath", &c->dirpath));
+  CALX_TRY(cx_train_broadcast_text(t, "ModelCheckpoint: dirpath", &c->dirpath));
   if (t->asked == CX_TRAIN_FITTING && t->config.fast_dev_run == 0 &&
       c->plan->o.save_top_k != 0 && calx_trainer_is_global_zero(t) &&
       cx_train_folder_is_used(c->dirpath)) {
@@ -67,13 +65,14 @@ static calx_status *find_folder(calx_trainer *t, checkpoint *c)
 
 // ---- when -------------------------------------------------------------------
 
-static bool skips(const calx_trainer *t, const checkpoint *c)
+static bool skips(const calx_trainer *t, const cx_train_saver *c)
 {
   return t->config.fast_dev_run > 0 || t->asked != CX_TRAIN_FITTING ||
-         t->sanity_checking || c->saved_step == t->position.global_step;
+         t->sanity_checking || c->saved_step == t->position.global_step ||
+         calx_scope_error() != NULL;
 }
 
-static bool saves_on_epoch_end(const calx_trainer *t, const checkpoint *c)
+static bool saves_on_epoch_end(const calx_trainer *t, const cx_train_saver *c)
 {
   const cx_train_limit *interval = &t->config.val_check;
   if (c->plan->on_epoch_end >= 0) return c->plan->on_epoch_end == 1;
@@ -104,26 +103,27 @@ static double seconds_now(void)
 }
 
 // By time all ranks take the first one's clock.
-static calx_status *is_due(calx_trainer *t, checkpoint *c, bool *out)
+static calx_status *is_due(calx_trainer *t, cx_train_saver *c, bool *out)
 {
   const int64_t every = c->plan->o.every_n_train_steps;
   *out = every >= 1 && t->position.global_step % every == 0;
   if (c->plan->o.train_time_interval == NULL) return NULL;
   double over =
       cx_train_is_interval_over(&c->checked, c->plan->seconds, seconds_now());
-  CALX_TRY(cx_train_tell_numbers(t, "ModelCheckpoint: the time", &over, 1));
+  CALX_TRY(
+      cx_train_broadcast_numbers(t, "ModelCheckpoint: the time", &over, 1));
   if (over != 0) *out = true;
   return NULL;
 }
 
-static calx_status *save_both(calx_trainer *t, checkpoint *c)
+static calx_status *save_both(calx_trainer *t, cx_train_saver *c)
 {
   CALX_TRY(cx_train_checkpoint_save_top_k(t, c));
   return cx_train_checkpoint_save_last(t, c);
 }
 
 // A value that validation logs is waited for.
-static calx_status *after_batch(calx_trainer *t, checkpoint *c)
+static calx_status *after_batch(calx_trainer *t, cx_train_saver *c)
 {
   bool due;
   const char *monitor = c->plan->o.monitor;
@@ -139,7 +139,7 @@ static calx_status *after_batch(calx_trainer *t, checkpoint *c)
   return skips(t, c) ? NULL : save_both(t, c);
 }
 
-static calx_status *after_epoch(calx_trainer *t, checkpoint *c)
+static calx_status *after_epoch(calx_trainer *t, cx_train_saver *c)
 {
   const int64_t every = c->plan->o.every_n_epochs;
   if (every >= 1 && (t->position.epoch + 1) % every == 0) {
@@ -152,7 +152,7 @@ static calx_status *after_epoch(calx_trainer *t, checkpoint *c)
   return NULL;
 }
 
-static calx_status *after_validation(calx_trainer *t, checkpoint *c)
+static calx_status *after_validation(calx_trainer *t, cx_train_saver *c)
 {
   if (!c->defers) return after_epoch(t, c);
   c->defers = false;
@@ -161,18 +161,13 @@ static calx_status *after_validation(calx_trainer *t, checkpoint *c)
 
 // ---- errors -----------------------------------------------------------------
 
-static calx_status *after_exception(calx_trainer *t, checkpoint *c)
+static calx_status *after_exception(calx_trainer *t, cx_train_saver *c)
 {
   if (!c->plan->o.save_on_exception || t->asked != CX_TRAIN_FITTING ||
       skips(t, c) || !cx_train_can_save(t)) {
     return NULL;
   }
-  CALX_TRY(cx_train_checkpoint_save_now(t, c));
-  if (!calx_trainer_is_global_zero(t)) return NULL;
-  cx_log("An %s was raised with message: %s, saved checkpoint to %s",
-         calx_code_name(calx_status_code(t->exception)),
-         calx_status_message(t->exception), c->saved_path);
-  return NULL;
+  return cx_train_checkpoint_save_now(t, c);
 }
 
 // ---- hooks ------------------------------------------------------------------
@@ -185,7 +180,7 @@ static void setup(calx_trainer *t, void *self)
 static void on_train_start(calx_trainer *t, void *self)
 {
   (void)t;
-  checkpoint *c = self;
+  cx_train_saver *c = self;
   c->checked = seconds_now();
 }
 
@@ -210,7 +205,7 @@ static void on_validation_end(calx_trainer *t, void *self)
 
 static void on_train_end(calx_trainer *t, void *self)
 {
-  const checkpoint *c = self;
+  const cx_train_saver *c = self;
   if (t->config.fast_dev_run > 0 || c->saved_path != NULL) return;
   cx_lazy_scope_pin(cx_train_checkpoint_save_last(t, self));
 }

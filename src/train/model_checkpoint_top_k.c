@@ -48,23 +48,37 @@ char *cx_train_top_k_pop(cx_train_top_k *top)
   return path;
 }
 
-static double or_worst(const cx_train_top_k *top, double value)
+double cx_train_top_k_score(const cx_train_top_k *top, double value)
 {
   return isnan(value) ? top->sign * (double)INFINITY : value;
 }
 
-calx_status *cx_train_top_k_add(cx_train_top_k *top, const char *path,
-                                double score, double own)
+// The slot of a path, which is a new one where it is not there.
+static calx_status *slot_of(cx_train_top_k *top, const char *path,
+                            cx_train_kept **out)
 {
+  for (size_t i = 0; i < top->count; i++) {
+    *out = &top->items[i];
+    if (strcmp((*out)->path, path) == 0) return NULL;
+  }
   if (!cx_grow(&top->items, &top->capacity, top->count + 1,
                sizeof *top->items)) {
     return cx_out_of_memory();
   }
   char *copy = cx_strdup(path);
   if (copy == NULL) return cx_out_of_memory();
-  top->items[top->count++] = (cx_train_kept){ .path = copy,
-                                              .score = or_worst(top, score),
-                                              .own = or_worst(top, own) };
+  *out = &top->items[top->count++];
+  (*out)->path = copy;
+  return NULL;
+}
+
+calx_status *cx_train_top_k_add(cx_train_top_k *top, const char *path,
+                                double score, double own)
+{
+  cx_train_kept *item = NULL;
+  CALX_TRY(slot_of(top, path, &item));
+  item->score = cx_train_top_k_score(top, score);
+  item->own = cx_train_top_k_score(top, own);
   return NULL;
 }
 

@@ -18,29 +18,6 @@ int cx_train_device_index(const calx_trainer *t)
 
 // ---- what is there ----------------------------------------------------------
 
-// The platform is the plugin's, which the environment chooses.
-static calx_status *check_accelerator(const calx_trainer *t)
-{
-  static const char *const names[] = { "cpu", "tpu", "cuda" };
-  const char *platform = calx_device_platform(calx_device_current());
-  const char *here = strstr(platform, "cpu") != NULL ? "cpu" : platform;
-  const int wanted = t->config.accelerator;
-  if (strcmp(here, "tpu") == 0) {
-    CALX_TRY(cx_train_check_tpu_devices(&t->config, calx_device_count()));
-  }
-  if (wanted == CX_TRAIN_ANY || strcmp(here, names[wanted]) == 0) return NULL;
-  if (t->config.is_tpu_cores) {
-    return cx_error(CALX_FAILED_PRECONDITION, "No TPU devices were found.");
-  }
-  return cx_error(
-      CALX_FAILED_PRECONDITION,
-      "`accelerator='%s'` can not run on your system since the accelerator is "
-      "not available. The following accelerator(s) is available and can be "
-      "passed into `accelerator` argument of `Trainer`: ['%s']. PJRT_DEVICE or "
-      "CALX_PLUGIN choose another plugin",
-      names[wanted], here);
-}
-
 static calx_status *check_nodes(const calx_trainer *t)
 {
   const int wanted = t->config.num_nodes, there = calx_host_count();
@@ -210,6 +187,17 @@ static calx_status *run_loops(calx_trainer *t, cx_train_job *job)
   return NULL;
 }
 
+// What callbacks add to the optimisers in on_fit_start a checkpoint may have a
+// state of.
+static calx_status *restore_training(calx_trainer *t, const calx_value *loaded)
+{
+  if (t->asked != CX_TRAIN_FITTING) return NULL;
+  cx_train_call(t, CX_TRAIN_HOOK(on_fit_start, NOT));
+  CALX_TRY(cx_train_log_hyperparameters(t));
+  CALX_TRY(calx_scope_take_error());
+  return loaded != NULL ? cx_train_restore_training(t, loaded) : NULL;
+}
+
 static calx_status *run_from(calx_trainer *t, cx_train_job *job,
                              calx_value *loaded)
 {
@@ -217,9 +205,7 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
   CALX_TRY(load_model(t, job, loaded));
   CALX_TRY(open_loaders(t));  // schedules are as long as the data say
   CALX_TRY(make_optimizers(t));
-  if (loaded != NULL && t->asked == CX_TRAIN_FITTING) {
-    CALX_TRY(cx_train_restore_training(t, loaded));
-  }
+  CALX_TRY(restore_training(t, loaded));
   if (loaded != NULL) cx_train_report_restored(t);
   return run_loops(t, job);
 }
@@ -227,7 +213,8 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
 static calx_status *run_stage(calx_trainer *t, cx_train_job *job)
 {
   const calx_lightning_data_module *d = t->data->datamodule;
-  CALX_TRY(check_accelerator(t));
+  CALX_TRY(cx_train_check_accelerator(t));
+  cx_train_announce(t);
   CALX_TRY(check_nodes(t));
   CALX_TRY(prepare_data(t));
   if (d != NULL) call_data(t, d->setup);

@@ -18,6 +18,7 @@ typedef struct cx_train_logged {
   char *name;
   const char *hook;
   int dataloader;  // -1: there is one loader, or its number is not shown
+  int loader;      // of evaluation, that the value is of; -1: of none
   bool prog_bar, logger, on_step, on_epoch, sync_dist;
   cx_train_reduction reduction;
   calx_metric
@@ -84,11 +85,14 @@ calx_status *cx_train_log_step(calx_trainer *t,
 calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
                                 const double *values,
                                 size_t stride) CALX_MUST_USE;
-// Numbers of the host in a row of their own at the step under way, as
-// Lightning's trainer.logger.log_metrics; nothing where loggers are off.
+// Numbers of the host in a row of their own at the step under way, without the
+// epoch, as Lightning's trainer.logger.log_metrics; nothing where loggers are
+// off.
 calx_status *cx_train_log_row(calx_trainer *t, const calx_logged_value *values,
                               size_t count) CALX_MUST_USE;
-// Whether a batch of this step is one whose values are written.
+// Whether a batch of this step is one whose values are written; and whether
+// this rank writes them.
+bool cx_train_is_logged_step(const calx_trainer *t);
 bool cx_train_logs_now(const calx_trainer *t);
 // Writes the rows whose values are there; waits: all.
 calx_status *cx_train_write_rows(calx_trainer *t, bool waits) CALX_MUST_USE;

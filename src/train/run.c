@@ -229,6 +229,7 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
   CALX_TRY(take_module(module, &taken));
   CALX_TRY(take_data(given, &data, &dm));
   CALX_TRY(check(t, &taken, &data, stage));
+  CALX_TRY(cx_train_check_expected(t));
   CALX_TRY(make_room(t));
   cx_train_job job = {
     .trainer = t, .module = &taken, .data = &data, .stage = stage

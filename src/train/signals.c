@@ -7,7 +7,6 @@
 //
 // SIGTERM is what the system sends before it takes a machine away, SIGINT is
 // Ctrl-C, and Slurm sends SIGUSR1 where a job asked for it (--signal=USR1@90).
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
 #include "base/thread.h"
 #include "lazy/lazy.h"
 #include "profiler/profiler.h"
@@ -152,36 +151,12 @@ static calx_status *requeue(void)
   return run_program(argv);
 }
 
-// One more than the highest number of hpc_ckpt_N.ckpt.
-static int next_number(const char *folder)
-{
-  int highest = 0, n, length;
-  DIR *dir = opendir(folder);
-  if (dir == NULL) return 1;
-  for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-    length = 0;
-    if (sscanf(e->d_name, "hpc_ckpt_%9d.ckpt%n", &n, &length) == 1 &&
-        length > 0 && e->d_name[length] == '\0' && n > highest) {
-      highest = n;
-    }
-  }
-  closedir(dir);
-  return highest + 1;
-}
-
 // A run under Slurm finds its own by itself; .ckpt_path = "last" the other.
 static calx_status *path_of(const calx_trainer *t, bool is_slurm, char **out)
 {
-  cx_text path = { 0 };
-  if (is_slurm) {
-    const char *root = calx_trainer_default_root_dir(t);
-    cx_text_format(&path, "%s/hpc_ckpt_%d.ckpt", root, next_number(root));
-  } else {
-    cx_text_format(&path, "%s/checkpoints/on_exception.ckpt",
-                   calx_trainer_log_dir(t));
-  }
-  *out = cx_text_take(&path);
-  return *out != NULL ? NULL : cx_out_of_memory();
+  if (!is_slurm) return cx_train_signal_path(t, out);
+  const int64_t highest = cx_train_hpc_number(t->default_root_dir);
+  return cx_train_hpc_path(t, highest < 0 ? 1 : highest + 1, out);
 }
 
 static calx_status *save(calx_trainer *t, bool is_slurm)
@@ -234,4 +209,15 @@ calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
   const int number = atomic_load(&received);
   if (number == 0 || t->asked == CX_TRAIN_FITTING) return NULL;
   return cx_error(CALX_CANCELLED, "signal %d ended the run", number);
+}
+
+// A run that went on from what a signal left, and came to its end, removes it.
+calx_status *cx_train_forget_signal(const calx_trainer *t)
+{
+  char *path;
+  if (t->ckpt_path == NULL || !calx_trainer_is_global_zero(t)) return NULL;
+  CALX_TRY(cx_train_signal_path(t, &path));
+  if (strcmp(path, t->ckpt_path) == 0) unlink(path);
+  calx_string_free(path);
+  return NULL;
 }

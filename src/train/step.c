@@ -5,8 +5,8 @@
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
-static calx_tensor *loss_of(calx_trainer *t, const calx_batch *batch,
-                            int64_t batch_idx)
+calx_tensor *cx_train_loss(calx_trainer *t, const calx_batch *batch,
+                           int64_t batch_idx)
 {
   if (t->config.autocast != CALX_DTYPE_DEFAULT) {
     calx_autocast_begin(t->config.autocast);
@@ -61,7 +61,7 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i)
   calx_optimizer_step(opt);
   cx_train_profile_end(t);
   t->optimizers[i].is_reduced = false;
-  t->position.global_step++;
+  if (calx_scope_error() == NULL) t->position.global_step++;
 }
 
 void cx_train_update(calx_trainer *t)
@@ -81,7 +81,7 @@ static bool step_manually(calx_trainer *t, const calx_batch *batch,
                           int64_t batch_idx)
 {
   const int64_t before = t->position.global_step;
-  cx_train_set_output(t, loss_of(t, batch, batch_idx));
+  cx_train_set_output(t, cx_train_loss(t, batch, batch_idx));
   return t->position.global_step != before;
 }
 
@@ -90,7 +90,7 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
 {
   if (t->module->manual_optimization) return step_manually(t, batch, batch_idx);
   const int64_t k = t->accumulate;
-  cx_train_set_output(t, loss_of(t, batch, batch_idx));
+  cx_train_set_output(t, cx_train_loss(t, batch, batch_idx));
   if (t->output == NULL) return false;
   if (batch_idx % k == 0) {
     cx_train_call(t, CX_TRAIN_HOOK(on_before_zero_grad, STEP));

@@ -101,18 +101,21 @@ static const calx_lightning_module watched_module =
                                      .on_train_epoch_end =
                                          on_train_epoch_end });
 
-static calx_callback *bar_of(const char *kind)
+// tqdm, rich, either with _leave; tqdm_lower.
+static calx_callback *bar_of(const char *kind, int64_t rate)
 {
   const bool leaves = strstr(kind, "leave") != NULL;
+  const int position = strstr(kind, "lower") != NULL;
   return strncmp(kind, "rich", 4) == 0
-             ? calx_rich_progress_bar(.leave = leaves)
-             : calx_tqdm_progress_bar(.leave = leaves);
+             ? calx_rich_progress_bar(.refresh_rate = rate, .leave = leaves)
+             : calx_tqdm_progress_bar(.refresh_rate = rate, .leave = leaves,
+                                      .process_position = position);
 }
 
 // The run of lightning_session.py.
 static calx_status *run_session(const char *kind)
 {
-  calx_callback *bar = bar_of(kind);
+  calx_callback *bar = bar_of(kind, kind[0] == 'r' ? 10 : 1);
   calx_logger *logger = calx_csv_logger("logs", .flush_logs_every_n_steps = 1);
   calx_trainer *t =
       calx_trainer_new(.devices = 1, .max_epochs = 2, .loggers = &logger,
@@ -148,40 +151,53 @@ static calx_status *run_session(const char *kind)
   return NULL;
 }
 
+// What a run of one loader is.
+typedef struct watched_run {
+  long batches, rate, ms, devices, per_execution;
+  bool prints;
+} watched_run;
+
 static calx_tensor *train_slowly(calx_trainer *t, void *self,
                                  const calx_batch *batch, int64_t i)
 {
-  (void)t, (void)i;
-  pause_ms(*(const long *)calx_trainer_user(t));
+  const watched_run *run = calx_trainer_user(t);
+  pause_ms(run->ms);
+  if (run->prints) calx_master_print("batch %d\n", (int)i);
   return boring_loss(self, batch);
 }
 
-// One epoch of `batches`, a batch each `ms`; what it cost on standard error.
-static calx_status *run_epochs(const char *kind, int64_t batches, int64_t rate,
-                               long ms, int devices)
+// What it cost, on standard error.
+static void report_costs(void)
 {
-  const bool has_bar = strcmp(kind, "none") != 0;
-  calx_callback *bar = strcmp(kind, "rich") == 0
-                           ? calx_rich_progress_bar(.refresh_rate = rate)
-                           : calx_tqdm_progress_bar(.refresh_rate = rate);
-  calx_lightning_module module = watched_module;
-  module.user = &ms;
-  module.validation_step = NULL;
-  module.training_step = ms > 0 ? train_slowly : train;
-  calx_trainer *t =
-      calx_trainer_new(.devices = devices, .max_epochs = ms > 0 ? 1 : 3,
-                       .no_logger = true, .callbacks = &bar,
-                       .n_callbacks = has_bar, .no_progress_bar = !has_bar,
-                       .no_checkpointing = true, .no_model_summary = true);
-  calx_dataset *data = boring_dataset(batches * devices);
-  calx_loader *loader = calx_loader_new(data);
-  CALX_TRY(calx_trainer_fit(t, &module, .train_dataloader = loader));
   calx_metric_data compile, execute;
   calx_metric_value("CompileTime", &compile);
   calx_metric_value("ExecuteTime", &execute);
   fprintf(stderr, "%lld %lld %lld\n", (long long)compile.samples,
           (long long)execute.samples,
           (long long)calx_counter_value("aten::_local_scalar_dense"));
+}
+
+// One epoch with a pause in each batch, or three.
+static calx_status *run_epochs(const char *kind, watched_run *run)
+{
+  const bool has_bar = strcmp(kind, "none") != 0;
+  calx_callback *bar = bar_of(kind, run->rate);
+  calx_lightning_module module = watched_module;
+  run->prints = strstr(kind, "prints") != NULL;
+  module.user = run;
+  module.validation_step = NULL;
+  module.training_step = run->ms > 0 ? train_slowly : train;
+  calx_trainer *t =
+      calx_trainer_new(.devices = (int)run->devices,
+                       .max_epochs = run->ms > 0 ? 1 : 3,
+                       .steps_per_execution = run->per_execution,
+                       .callbacks = &bar, .n_callbacks = has_bar,
+                       .no_progress_bar = !has_bar, .no_logger = true,
+                       .no_checkpointing = true, .no_model_summary = true);
+  calx_dataset *data = boring_dataset(run->batches * run->devices);
+  calx_loader *loader = calx_loader_new(data);
+  CALX_TRY(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  report_costs();
   calx_trainer_free(t);
   calx_callback_free(bar);
   calx_loader_free(loader);
@@ -189,14 +205,22 @@ static calx_status *run_epochs(const char *kind, int64_t batches, int64_t rate,
   return NULL;
 }
 
-// session KIND | epochs KIND BATCHES RATE MS DEVICES
+// session KIND | epochs KIND BATCHES RATE MS DEVICES PER_EXECUTION
 static int watched(int argc, char **argv)
 {
-  calx_status *status = argc == 3 ? run_session(argv[2])
-                        : argc == 7
-                            ? run_epochs(argv[2], atoi(argv[3]), atoi(argv[4]),
-                                         atol(argv[5]), atoi(argv[6]))
-                            : cx_invalid("what is to be watched?");
+  calx_status *status;
+  if (argc == 3) {
+    status = run_session(argv[2]);
+  } else if (argc == 8) {
+    watched_run run = { .batches = atol(argv[3]),
+                        .rate = atol(argv[4]),
+                        .ms = atol(argv[5]),
+                        .devices = atol(argv[6]),
+                        .per_execution = atol(argv[7]) };
+    status = run_epochs(argv[2], &run);
+  } else {
+    status = cx_invalid("what is to be watched?");
+  }
   if (status == NULL) return 0;
   fprintf(stderr, "%s\n", calx_status_message(status));
   calx_status_free(status);

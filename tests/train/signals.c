@@ -23,7 +23,9 @@ static void send_signal(calx_trainer *t, void *self, const calx_batch *batch,
 {
   (void)self, (void)batch;
   const signal_plan *p = calx_trainer_user(t);
-  if (i == FIRST_BATCH && calx_trainer_is_global_zero(t)) raise(p->number);
+  if (i == FIRST_BATCH && p->number != 0 && calx_trainer_is_global_zero(t)) {
+    raise(p->number);
+  }
 }
 
 static void note_exception(calx_trainer *t, void *self)
@@ -35,9 +37,11 @@ static void note_exception(calx_trainer *t, void *self)
   close(open(path, O_CREAT | O_WRONLY, 0600));
 }
 
-static int train(int number)
+// With `ends` it goes on from what a signal left, and comes to its end.
+static int train(int number, bool ends)
 {
   signal_plan p = { .number = number };
+  const int epochs = ends ? 2 : 50;
   const calx_lightning_module m =
       CALX_LIGHTNING_MODULE(.self_size = sizeof(boring), .user = &p,
                             .configure_model = boring_model,
@@ -48,10 +52,12 @@ static int train(int number)
   calx_dataset *data = boring_dataset(BORING_SAMPLES);
   calx_loader *loader = calx_loader_new(data);
   calx_trainer *t =
-      calx_trainer_new(.max_epochs = 50, .no_progress_bar = true,
+      calx_trainer_new(.max_epochs = epochs, .no_progress_bar = true,
                        .no_logger = true, .no_model_summary = true,
                        .default_root_dir = folder);
-  calx_status *status = calx_trainer_fit(t, &m, .train_dataloader = loader);
+  calx_status *status = calx_trainer_fit(t, &m, .train_dataloader = loader,
+                                         .ckpt_path = ends ? "last" : NULL);
+  assert_true(!ends || calx_trainer_current_epoch(t) == epochs);
   calx_status_print(stderr, status);
   calx_status_free(status);
   const int code = calx_trainer_exit_code(t);
@@ -69,7 +75,7 @@ static int run(int number, const char *processes, const char *devices)
   if (pid == 0) {
     setenv("CALX_PROCESSES", processes, 1);
     setenv("CPU_NUM_DEVICES", devices, 1);
-    _exit(train(number));
+    _exit(train(number, number == 0));
   }
   int state;
   assert_int_equal(waitpid(pid, &state, 0), pid);
@@ -118,7 +124,9 @@ static void test_row_E18(void **state)
   for (int i = 0; i < 3; i++) {
     assert_int_equal(run(SIGTERM, worlds[i].processes, worlds[i].devices), 143);
     check_same_step(worlds[i].ranks);
-    assert_true(has("checkpoints/on_exception.ckpt"));
+    assert_true(has("on_exception.ckpt"));
+    assert_int_equal(run(0, worlds[i].processes, worlds[i].devices), 0);
+    assert_false(has("on_exception.ckpt"));
     clear();
   }
 }
@@ -128,7 +136,7 @@ static void test_row_E17(void **state)
   (void)state;
   assert_int_equal(run(SIGINT, "1", "1"), 1);
   check_same_step(1);
-  assert_false(has("checkpoints/on_exception.ckpt"));
+  assert_false(has("on_exception.ckpt"));
   clear();
   assert_int_equal(run(SIGINT, "1", "4"), 1);
   check_same_step(4);
