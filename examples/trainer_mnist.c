@@ -1,4 +1,4 @@
-// Trains a classifier of handwritten digits on all devices that there are.
+// Trains a classifier of handwritten digits: trainer_mnist [--devices=8] […]
 #include <calx/calx.h>
 
 static calx_module *model(calx_trainer *trainer, void *self)
@@ -38,7 +38,7 @@ static calx_tensor *evaluate(calx_trainer *trainer, void *self,
   return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
   const calx_lightning_module module =
       CALX_LIGHTNING_MODULE(.self_size = sizeof(calx_metric *),
@@ -49,7 +49,7 @@ int main(void)
   calx_status_print(stderr, calx_dataset_mnist(NULL, &seen, &unseen));
   calx_loader *data = calx_loader_new(seen, .batch_size = 64, .shuffle = true);
   calx_loader *tests = calx_loader_new(unseen, .batch_size = 500);
-  calx_trainer *trainer = calx_trainer_new(.max_epochs = 3);
+  calx_trainer *trainer = calx_trainer_from_args(argc, argv, .max_epochs = 3);
   calx_status *status = calx_trainer_fit(
       trainer, &module, .train_dataloader = data, .val_dataloader = tests);
   if (status == NULL)

@@ -126,6 +126,9 @@ struct calx_trainer {
   int exit_code;
 };
 
+// A trainer with this error, which it takes.
+calx_trainer *cx_train_refused(calx_status *error);
+
 // ---- data -------------------------------------------------------------------
 
 // Of one loop over a loader, with one loader's name for messages.

@@ -76,6 +76,18 @@ calx_trainer *calx_trainer_new_with(const calx_trainer_options *options)
   return t;
 }
 
+calx_trainer *cx_train_refused(calx_status *error)
+{
+  calx_trainer *t = cx_calloc(1, sizeof *t);
+  if (t == NULL) {
+    calx_status_free(error);
+    return &nil;
+  }
+  t->error = error;
+  t->exit_code = 1;
+  return t;
+}
+
 void calx_trainer_free(calx_trainer *t)
 {
   if (t == NULL || t == &nil) return;
