@@ -102,8 +102,8 @@ struct calx_trainer {
   cx_train_results train_results, evaluation_results;
   cx_train_bar_value *bar;  // what the progress bar shows
   size_t n_bar, bar_capacity;
-  cx_train_row *rows, *rows_end;     // that loggers have not got yet
-  struct cx_train_profile *profile;  // NULL: none is made
+  cx_train_row *rows, *rows_end;       // that loggers have not got yet
+  struct cx_train_profiler *profiler;  // NULL: none is made
   struct cx_train_predictions *predictions;
   struct cx_train_signals *signals;
   char *ckpt_path, *source;  // the file that it began with, and where that is
