@@ -106,9 +106,9 @@ struct calx_trainer {
   cx_train_results train_results, evaluation_results;
   cx_train_bar_value *bar;  // what the progress bar shows
   size_t n_bar, bar_capacity;
-  cx_train_row *rows, *rows_end;     // that loggers have not got yet
-  bool has_rows_to_save;             // loggers have got some since their save
-  struct cx_train_profile *profile;  // NULL: none is made
+  cx_train_row *rows, *rows_end;       // that loggers have not got yet
+  bool has_rows_to_save;               // loggers have got some since their save
+  struct cx_train_profiler *profiler;  // NULL: none is made
   struct cx_train_predictions *predictions;
   calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest steps
   char *ckpt_path, *source;  // the file that it began with, and where that is
