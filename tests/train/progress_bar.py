@@ -94,6 +94,13 @@ class Drawing(unittest.TestCase):
             _, shown, _ = epochs("tqdm", batches, rate, 105)
             self.assertEqual(numbers(shown), wanted)
 
+    # max_steps=3 without a limit of epochs.
+    def test_steps(self):
+        _, shown, _ = epochs("tqdm_steps", 5, 1, 105)
+        self.assertEqual(numbers(shown), [0, 1, 2, 3])
+        self.assertIn(b"100%", shown)
+        self.assertIn(b" 3/3 ", shown)
+
     def test_least_rate(self):
         _, shown, _ = epochs("tqdm", 5, 1, 105, TQDM_MINITERS="3")
         self.assertEqual(numbers(shown), [0, 3, 5])
@@ -113,8 +120,9 @@ class Drawing(unittest.TestCase):
         self.assertLess(len(drawn), 3 + 10 * (time.monotonic() - begun))
 
     def test_first_rank(self):
-        code, shown, error = epochs("tqdm", 2, 1, 105, 2, CPU_NUM_DEVICES="2")
+        code, shown, error = epochs("tqdm_summary", 2, 1, 105, 2, CPU_NUM_DEVICES="2")
         self.assertEqual(code, 0, error)
+        self.assertEqual(error.count("Non-trainable params"), 1)
         drawn = re.findall(r"\| (\d+)/2 ", shown.decode())
         self.assertEqual(sorted(set(drawn)), ["0", "1", "2"])
         self.assertEqual(shown.count(b" 1/2 "), 1)
