@@ -45,6 +45,7 @@ typedef struct cx_train_optimizer {
 
 // A loader of a rank.
 typedef struct cx_train_loader {
+  const calx_loader *from;  // of which it was made
   calx_loader *loader;
   calx_sampler *sampler;  // the trainer's own; NULL: the loader's
   int64_t batches;        // to take; -1: to the end
@@ -134,6 +135,9 @@ calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,
 void cx_train_close_loader(cx_train_loader *l);
 // The loaders of the run: the data module's, or those that were given.
 calx_status *cx_train_open_training(calx_trainer *t) CALX_MUST_USE;
+// The loader of training once more, with batches of this size; 0: its own.
+calx_status *cx_train_reopen_training(calx_trainer *t, int64_t batch_size,
+                                      cx_train_loader *out) CALX_MUST_USE;
 calx_status *cx_train_open_evaluation(calx_trainer *t) CALX_MUST_USE;
 void cx_train_close_evaluation(calx_trainer *t);
 bool cx_train_has_evaluation(const calx_trainer *t);  // any batch of it
