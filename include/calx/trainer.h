@@ -221,6 +221,11 @@ CALX_API bool calx_trainer_sanity_checking(const calx_trainer *trainer);
 CALX_API int calx_trainer_dataloader_idx(const calx_trainer *trainer);
 /** Batches of an epoch of training on this rank; -1: not known. */
 CALX_API int64_t calx_trainer_num_training_batches(const calx_trainer *trainer);
+/** Steps of the optimiser that the fit will have when it ends by max_epochs or
+ *  max_steps, for the length of a schedule; -1: not known, or without end.
+ *  @source trainer.estimated_stepping_batches */
+CALX_API int64_t
+calx_trainer_estimated_stepping_batches(const calx_trainer *trainer);
 /** Batches of loader i of the evaluation on this rank, in a sanity check those
  *  that it takes; -1: not known. */
 CALX_API int64_t calx_trainer_num_eval_batches(const calx_trainer *trainer,

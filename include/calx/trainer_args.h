@@ -65,6 +65,17 @@ typedef struct CALX_OPTIONS calx_trainer_args_options {
 CALX_API calx_status *calx_trainer_args_with(
     calx_trainer_options *options, int *argc, char **argv,
     const calx_trainer_args_options *args) CALX_MUST_USE;
+/**
+ * A trainer of what the program wrote and what its command line says, for
+ * programs without options of their own. Never NULL: calx_trainer_error()
+ * @param argc, argv  those of main(); changed as by calx_trainer_args()
+ * @param options  what the program wrote
+ * @errors of the trainer: those of calx_trainer_args(); INVALID_ARGUMENT a word
+ *         that is no option of the trainer
+ * @source Trainer.from_argparse_args of Lightning 1.x
+ */
+CALX_API calx_trainer *calx_trainer_from_args_with(
+    int argc, char **argv, const calx_trainer_options *options);
 /** The options as lines for a program's --help. The caller frees it with
  *  calx_string_free(); NULL without memory. */
 CALX_API char *calx_trainer_args_help(void);
@@ -96,5 +107,11 @@ CALX_API calx_status *calx_trainer_options_from_yaml(
 #define calx_trainer_args(options, argc, ...)    \
   CALX_TRAINER_ARGS_(options, argc, __VA_ARGS__, \
                      .size = sizeof(calx_trainer_args_options))
+#define CALX_TRAINER_FROM_ARGS_(argc, argv, ...)   \
+  (CALX_TRAINER_SITE_ calx_trainer_from_args_with( \
+      argc, argv, CALX_WRITE_(calx_trainer_options, __VA_ARGS__)))
+#define calx_trainer_from_args(argc, ...)    \
+  CALX_TRAINER_FROM_ARGS_(argc, __VA_ARGS__, \
+                          .size = sizeof(calx_trainer_options))
 #endif
 #endif

@@ -116,10 +116,19 @@ CALX_API void calx_trainer_log_number_with(
     calx_trainer *trainer, const char *name, double value,
     const calx_trainer_log_options *options);
 /**
+ * In configure_model or a setup: the trainer takes a metric of this rank, which
+ * it frees after the run.
+ * @return the metric, for the steps; NULL: it could not be taken, and is freed
+ * @errors that of the metric; FAILED_PRECONDITION outside of a run
+ */
+CALX_API calx_metric *calx_trainer_add_metric(calx_trainer *trainer,
+                                              calx_metric *metric);
+/**
  * Logs a metric that this step has updated: at the end of the epoch its value
  * over all updates and ranks, after which it is reset. On steps, where on_step
  * is 1, `value` of calx_metric_forward().
- * @param metric  must live until the end of the run
+ * @param metric  must live until the end of the run, as one that
+ *        calx_trainer_add_metric() took
  * @param value  of this batch; NULL where on_step is not 1
  * @errors as calx_trainer_log; those of the metric
  * @source LightningModule.log of a torchmetrics.Metric

@@ -105,6 +105,8 @@ struct calx_trainer {
   calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
+  calx_metric **own_metrics;  // that the module gave it to free
+  size_t n_own_metrics, own_metrics_capacity;
   cx_train_bar_value *bar;  // what the progress bar shows
   size_t n_bar, bar_capacity;
   cx_train_row *rows, *rows_end;       // that loggers have not got yet
@@ -124,6 +126,9 @@ struct calx_trainer {
   calx_value *checkpoint;  // of the host; NULL: nothing ran yet
   int exit_code;
 };
+
+// A trainer with this error, which it takes.
+calx_trainer *cx_train_refused(calx_status *error);
 
 // ---- data -------------------------------------------------------------------
 

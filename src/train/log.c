@@ -271,6 +271,41 @@ void calx_trainer_log_number_with(calx_trainer *t, const char *name,
   calx_trainer_log_with(t, name, tensor, options);
 }
 
+static calx_status *take_metric(calx_trainer *t, calx_metric *metric)
+{
+  if (metric == NULL) return cx_invalid("add_metric: the metric is NULL");
+  if (t == NULL || t->module == NULL) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "add_metric: it is called outside of a run");
+  }
+  if (!cx_grow(&t->own_metrics, &t->own_metrics_capacity, t->n_own_metrics + 1,
+               sizeof *t->own_metrics)) {
+    return cx_out_of_memory();
+  }
+  t->own_metrics[t->n_own_metrics++] = metric;
+  return NULL;
+}
+
+calx_metric *calx_trainer_add_metric(calx_trainer *t, calx_metric *metric)
+{
+  calx_status *status = take_metric(t, metric);
+  if (status == NULL) {
+    cx_lazy_scope_pin(cx_status_copy(calx_metric_error(metric)));
+    return metric;
+  }
+  cx_lazy_scope_pin(status);
+  calx_metric_free(metric);
+  return NULL;
+}
+
+void cx_train_free_own_metrics(calx_trainer *t)
+{
+  for (size_t i = 0; i < t->n_own_metrics; i++) {
+    calx_metric_free(t->own_metrics[i]);
+  }
+  cx_free(t->own_metrics);
+}
+
 static calx_status *log_metric(calx_trainer *t, const char *name,
                                calx_metric *metric, calx_tensor *value,
                                const calx_trainer_log_options *given)

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "train/internal.h"
 #include "train/options_table.h"
 
 // A command line that is read: argv[0] to argv[left] stay for the program.
@@ -151,6 +152,21 @@ calx_status *calx_trainer_args_with(calx_trainer_options *options, int *argc,
   *argc = l.left;
   if (status != NULL) return status;
   return cx_train_given_end(&l.given, options);
+}
+
+calx_trainer *calx_trainer_from_args_with(int argc, char **argv,
+                                          const calx_trainer_options *options)
+{
+  calx_trainer_options o;
+  calx_status *status = cx_options_take("trainer", options, &o, sizeof o);
+  if (status == NULL) {
+    o.size = sizeof o;
+    status = calx_trainer_args_with(&o, &argc, argv, NULL);
+  }
+  if (status == NULL && argc > 1) {
+    status = cx_invalid("'%s' is no option of the trainer", argv[1]);
+  }
+  return status == NULL ? calx_trainer_new_with(&o) : cx_train_refused(status);
 }
 
 // ---- help -------------------------------------------------------------------

@@ -203,8 +203,8 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
 {
   CALX_TRY(make_model(t));
   CALX_TRY(load_model(t, job, loaded));
+  CALX_TRY(open_loaders(t));  // schedules are as long as the data say
   CALX_TRY(make_optimizers(t));
-  CALX_TRY(open_loaders(t));
   CALX_TRY(restore_training(t, loaded));
   if (loaded != NULL) cx_train_report_restored(t);
   return run_loops(t, job);
@@ -285,6 +285,7 @@ static void free_rank(calx_trainer *t)
   calx_module_free(t->model);
   calx_value_free(t->hyperparameters);
   cx_train_free_metrics(t);
+  cx_train_free_own_metrics(t);
   calx_value_free(t->checkpoint);
   cx_free(t->ckpt_path);
   cx_free(t->source);

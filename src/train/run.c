@@ -225,6 +225,7 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
   calx_lightning_module taken;
   calx_lightning_data_module dm;
   CALX_TRY(calx_trainer_error(t));
+  t->exit_code = 1;  // until the run has ended well
   CALX_TRY(take_module(module, &taken));
   CALX_TRY(take_data(given, &data, &dm));
   CALX_TRY(check(t, &taken, &data, stage));

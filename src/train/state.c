@@ -33,6 +33,18 @@ int64_t calx_trainer_num_training_batches(const calx_trainer *t)
   return t != NULL ? t->train.batches : 0;
 }
 
+int64_t calx_trainer_estimated_stepping_batches(const calx_trainer *t)
+{
+  if (t == NULL) return 0;
+  const int64_t batches = t->train.batches, k = t->config.accumulate;
+  const int64_t max_epochs = t->config.max_epochs, most = t->config.max_steps;
+  if (batches < 0 || max_epochs < 0) return most;
+  const int64_t steps = batches / k + (batches % k != 0);  // of an epoch
+  const int64_t epochs = max_epochs > 0 ? max_epochs : 1;
+  if (steps > 0 && epochs > INT64_MAX / steps) return most;
+  return most >= 0 && most < steps * epochs ? most : steps * epochs;
+}
+
 void *calx_trainer_user(const calx_trainer *t)
 {
   return t != NULL && t->module != NULL ? t->module->user : NULL;

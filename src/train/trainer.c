@@ -9,7 +9,7 @@
 #include "train/internal.h"
 #include "train/options_table.h"
 
-static calx_trainer nil;  // without memory
+static calx_trainer nil = { .exit_code = 1 };  // without memory
 
 static calx_status *take_callbacks(calx_trainer *t,
                                    const calx_trainer_options *o)
@@ -72,6 +72,19 @@ calx_trainer *calx_trainer_new_with(const calx_trainer_options *options)
   calx_trainer *t = cx_calloc(1, sizeof *t);
   if (t == NULL) return &nil;
   t->error = take_options(t, options);
+  t->exit_code = t->error != NULL;
+  return t;
+}
+
+calx_trainer *cx_train_refused(calx_status *error)
+{
+  calx_trainer *t = cx_calloc(1, sizeof *t);
+  if (t == NULL) {
+    calx_status_free(error);
+    return &nil;
+  }
+  t->error = error;
+  t->exit_code = 1;
   return t;
 }
 

@@ -295,6 +295,34 @@ static void test_environment_of_new(void **state)
   unsetenv("CALX_TRAINER_MAX_EPOCH");
 }
 
+static void check_words(char *word, const char *error)
+{
+  char program[] = "train", *argv[] = { program, word, NULL };
+  calx_trainer *t =
+      calx_trainer_from_args(word != NULL ? 2 : 1, argv, .max_epochs = 1);
+  if (error == NULL) {
+    CHECK_STATUS_OK(calx_trainer_error(t));
+  } else {
+    CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_trainer_error(t), error);
+  }
+  assert_int_equal(calx_trainer_exit_code(t), error != NULL);
+  calx_trainer_free(t);
+}
+
+static void test_from_args(void **state)
+{
+  (void)state;
+  char option[] = "--precision=16", value[] = "--precision=7", word[] = "data",
+       near[] = "--max_epoch=2", fast[] = "--fast_dev_run=3";
+  check_words(NULL, NULL);
+  check_words(option, NULL);
+  check_words(value, "Precision 7 is invalid");
+  check_words(word, "'data' is no option of the trainer");
+  check_words(near, "the nearest is --max_epochs");
+  check_words(fast, NULL);
+  assert_non_null(strstr(lines, "using 3 batch(es)"));
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -309,6 +337,7 @@ int main(void)
     TEXTS_TEST(test_named_logger),
     TEXTS_TEST(test_environment),
     TEXTS_TEST(test_environment_of_new),
+    TEXTS_TEST(test_from_args),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
