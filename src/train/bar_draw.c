@@ -116,7 +116,7 @@ static cx_train_meter meter_of(const cx_train_progress_loop *l, bool is_rich,
   return m;
 }
 
-static void put_text(cx_text *out, const cx_train_progress *bar,
+static void put_text(cx_text *out, const cx_train_bar_state *bar,
                      calx_trainer *t)
 {
   const bool is_rich = bar->o->is_rich;
@@ -146,7 +146,7 @@ static void put_text(cx_text *out, const cx_train_progress *bar,
 
 // ---- drawing ----------------------------------------------------------------
 
-static void draw(cx_train_progress *bar, calx_trainer *t)
+static void draw(cx_train_bar_state *bar, calx_trainer *t)
 {
   cx_text text = { 0 };
   put_text(&text, bar, t);
@@ -155,7 +155,7 @@ static void draw(cx_train_progress *bar, calx_trainer *t)
 }
 
 // The line of one loop.
-static void print(cx_train_progress *bar, calx_trainer *t, int which)
+static void print(cx_train_bar_state *bar, calx_trainer *t, int which)
 {
   cx_text text = { 0 };
   const bool shows_outer = bar->loops[CX_TRAIN_PROGRESS_OUTER].is_shown;
@@ -174,7 +174,7 @@ static void print(cx_train_progress *bar, calx_trainer *t, int which)
 // Whether a line is due. That of the last batch of training comes with the end
 // of the epoch, which has all values; a loop whose bar goes is seen only when
 // nothing was for long.
-static bool is_line_due(const cx_train_progress *bar, const calx_trainer *t,
+static bool is_line_due(const cx_train_bar_state *bar, const calx_trainer *t,
                         int which)
 {
   const cx_train_progress_loop *l = &bar->loops[which];
@@ -190,7 +190,7 @@ static bool is_line_due(const cx_train_progress *bar, const calx_trainer *t,
 
 // ---- the loops --------------------------------------------------------------
 
-void cx_train_progress_begin(cx_train_progress *bar)
+void cx_train_progress_begin(cx_train_bar_state *bar)
 {
   if (!bar->is_drawn || bar->is_begun) return;
   bar->is_begun = true;
@@ -202,7 +202,7 @@ void cx_train_progress_begin(cx_train_progress *bar)
   cx_debug_screen_begin(&bar->screen, stdout, bar->o->offset);
 }
 
-void cx_train_progress_end(cx_train_progress *bar, calx_trainer *t, bool stays)
+void cx_train_progress_end(cx_train_bar_state *bar, calx_trainer *t, bool stays)
 {
   const cx_train_progress_loop *outer = &bar->loops[CX_TRAIN_PROGRESS_OUTER];
   if (!bar->is_begun) return;
@@ -216,8 +216,8 @@ void cx_train_progress_end(cx_train_progress *bar, calx_trainer *t, bool stays)
   }
 }
 
-void cx_train_progress_start(cx_train_progress *bar, calx_trainer *t, int which,
-                             int64_t n, int64_t total)
+void cx_train_progress_start(cx_train_bar_state *bar, calx_trainer *t,
+                             int which, int64_t n, int64_t total)
 {
   if (!bar->is_begun) return;
   cx_train_progress_loop *l = &bar->loops[which];
@@ -231,7 +231,7 @@ void cx_train_progress_start(cx_train_progress *bar, calx_trainer *t, int which,
   if (bar->is_terminal) draw(bar, t);
 }
 
-void cx_train_progress_advance(cx_train_progress *bar, calx_trainer *t,
+void cx_train_progress_advance(cx_train_bar_state *bar, calx_trainer *t,
                                int which, int64_t n)
 {
   cx_train_progress_loop *l = &bar->loops[which];
@@ -248,12 +248,12 @@ void cx_train_progress_advance(cx_train_progress *bar, calx_trainer *t,
   }
 }
 
-void cx_train_progress_hide(cx_train_progress *bar)
+void cx_train_progress_hide(cx_train_bar_state *bar)
 {
   bar->loops[CX_TRAIN_PROGRESS_NESTED].is_shown = false;
 }
 
-void cx_train_progress_refresh(cx_train_progress *bar, calx_trainer *t)
+void cx_train_progress_refresh(cx_train_bar_state *bar, calx_trainer *t)
 {
   if (!bar->is_begun || !bar->loops[CX_TRAIN_PROGRESS_OUTER].is_shown) return;
   if (bar->is_terminal) {

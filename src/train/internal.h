@@ -161,7 +161,8 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
-  char *back;  // the file through which a started process gives it; or NULL
+  char *return_path;  // the file through which a started process gives it; or
+                      // NULL
 } cx_train_job;
 
 // Before the ranks start: whether the accelerator that is wanted can be there.
@@ -178,12 +179,12 @@ int cx_train_device_index(const calx_trainer *t);
 void cx_train_move_state(calx_trainer *from, calx_trainer *to);
 
 // Where the ranks will be processes that calx_launch() starts.
-calx_status *cx_train_back_begin(cx_train_job *job) CALX_MUST_USE;
-calx_status *cx_train_back_write(const calx_trainer *t,
-                                 cx_train_job *job) CALX_MUST_USE;
+calx_status *cx_train_return_begin(cx_train_job *job) CALX_MUST_USE;
+calx_status *cx_train_return_write(const calx_trainer *t,
+                                   cx_train_job *job) CALX_MUST_USE;
 // Takes the run's status and returns it, or what failed in reading.
-calx_status *cx_train_back_end(cx_train_job *job,
-                               calx_status *status) CALX_MUST_USE;
+calx_status *cx_train_return_end(cx_train_job *job,
+                                 calx_status *status) CALX_MUST_USE;
 
 // The loops.
 calx_status *cx_train_fit(calx_trainer *t) CALX_MUST_USE;
@@ -202,6 +203,12 @@ calx_tensor *cx_train_loss(calx_trainer *t, const calx_batch *batch,
                            int64_t batch_idx);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
+// Whether a fit runs; and whether there is this optimiser. `call` is for
+// messages.
+calx_status *cx_train_check_fit(const calx_trainer *t,
+                                const char *call) CALX_MUST_USE;
+calx_status *cx_train_check_optimizer(const calx_trainer *t, const char *call,
+                                      size_t i) CALX_MUST_USE;
 // Its gradients become the means over the ranks, unless they are that already.
 void cx_train_reduce_gradients(calx_trainer *t, size_t i);
 // The step of one optimiser, with the sums over the ranks and the hooks.

@@ -69,7 +69,7 @@ static bool after_step(calx_trainer *t, void *user)
   static const double beta = 0.98;
   finder *s = user;
   double loss = t->output != NULL ? calx_item(t->output) : (double)NAN;
-  s->status = cx_train_tell_numbers(t, "learning rate finder", &loss, 1);
+  s->status = cx_train_broadcast_numbers(t, "learning rate finder", &loss, 1);
   if (s->status != NULL) return false;
   if (isnan(loss) && t->output == NULL) {
     s->losses[s->n++] = loss;

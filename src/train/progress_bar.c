@@ -16,12 +16,12 @@ enum { REDRAWS = 10 };  // a second, at most
 
 static void begin(void *self, void *user)
 {
-  ((cx_train_progress *)self)->o = user;
+  ((cx_train_bar_state *)self)->o = user;
 }
 
 static void setup(calx_trainer *t, void *self)
 {
-  cx_train_progress *bar = self;
+  cx_train_bar_state *bar = self;
   bar->is_drawn = bar->o->every > 0 && calx_trainer_is_global_zero(t);
 }
 
@@ -29,7 +29,7 @@ static void start(calx_trainer *t, void *self)
 {
   (void)t;
   cx_train_progress_begin(self);
-  ((cx_train_progress *)self)->dataloader = -1;
+  ((cx_train_bar_state *)self)->dataloader = -1;
 }
 
 static void end(calx_trainer *t, void *self)
@@ -51,7 +51,7 @@ static int64_t training_total(const calx_trainer *t)
 // Rich's descriptions of training and validation are of one width.
 static void start_epoch(calx_trainer *t, void *self)
 {
-  cx_train_progress *bar = self;
+  cx_train_bar_state *bar = self;
   cx_train_progress_loop *l = &bar->loops[CX_TRAIN_PROGRESS_OUTER];
   const long long epoch = (long long)t->position.epoch;
   const long long last = (long long)t->config.max_epochs - 1;
@@ -83,7 +83,7 @@ static void on_train_batch_end(calx_trainer *t, void *self,
 
 static void on_train_epoch_end(calx_trainer *t, void *self)
 {
-  cx_train_progress *bar = self;
+  cx_train_bar_state *bar = self;
   cx_train_progress_refresh(bar, t);
   if (bar->o->leaves) cx_train_progress_end(bar, t, true);
 }
@@ -113,7 +113,7 @@ static void on_batch_start(calx_trainer *t, void *self, const calx_batch *batch,
                            int64_t i)
 {
   (void)batch, (void)i;
-  cx_train_progress *bar = self;
+  cx_train_bar_state *bar = self;
   const int loader = t->dataloader_idx, which = loop_of(t);
   if (bar->dataloader == loader) return;
   bar->dataloader = loader;
@@ -133,7 +133,7 @@ static void on_batch_end(calx_trainer *t, void *self, const calx_batch *batch,
 
 static void on_validation_end(calx_trainer *t, void *self)
 {
-  cx_train_progress *bar = self;
+  cx_train_bar_state *bar = self;
   bar->dataloader = -1;
   if (is_nested(t)) {
     cx_train_progress_hide(bar);
@@ -182,7 +182,7 @@ static calx_callback *make(const char *name, calx_status *status,
   if (o != NULL) *o = *options;
   if (o == NULL) status = cx_status_first(status, cx_out_of_memory());
   calx_callback *c =
-      calx_callback_new(.self_size = sizeof(cx_train_progress), .user = o,
+      calx_callback_new(.self_size = sizeof(cx_train_bar_state), .user = o,
                         .begin = begin, .hooks = hooks);
   return cx_train_callback_finish(c, name, CX_TRAIN_CALLBACK_PROGRESS, status,
                                   o, cx_free);

@@ -41,7 +41,7 @@ enum {
 };
 
 // Of a rank.
-typedef struct cx_train_progress {
+typedef struct cx_train_bar_state {
   const cx_train_progress_options *o;
   bool is_drawn;     // by this rank
   bool is_begun;     // a screen is, or lines are printed
@@ -51,21 +51,22 @@ typedef struct cx_train_progress {
   cx_train_progress_loop loops[CX_TRAIN_PROGRESS_LOOPS];
   int64_t printed_n, printed_ns;
   int dataloader;  // whose batches are shown; -1: none's yet
-} cx_train_progress;
+} cx_train_bar_state;
 
 // Begins to draw on the standard output, if it is not begun.
-void cx_train_progress_begin(cx_train_progress *bar);
+void cx_train_progress_begin(cx_train_bar_state *bar);
 // Ends that: what is shown stays there, or goes.
-void cx_train_progress_end(cx_train_progress *bar, calx_trainer *t, bool stays);
+void cx_train_progress_end(cx_train_bar_state *bar, calx_trainer *t,
+                           bool stays);
 // A loop begins at batch n.
-void cx_train_progress_start(cx_train_progress *bar, calx_trainer *t, int which,
-                             int64_t n, int64_t total);
+void cx_train_progress_start(cx_train_bar_state *bar, calx_trainer *t,
+                             int which, int64_t n, int64_t total);
 // n batches of it are over.
-void cx_train_progress_advance(cx_train_progress *bar, calx_trainer *t,
+void cx_train_progress_advance(cx_train_bar_state *bar, calx_trainer *t,
                                int which, int64_t n);
 // The nested loop is over.
-void cx_train_progress_hide(cx_train_progress *bar);
+void cx_train_progress_hide(cx_train_bar_state *bar);
 // Values of the outer one came.
-void cx_train_progress_refresh(cx_train_progress *bar, calx_trainer *t);
+void cx_train_progress_refresh(cx_train_bar_state *bar, calx_trainer *t);
 
 #endif

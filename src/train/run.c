@@ -235,9 +235,9 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
     .trainer = t, .module = &taken, .data = &data, .stage = stage
   };
   cx_train_signals_begin();
-  calx_status *status = cx_train_back_begin(&job);
+  calx_status *status = cx_train_return_begin(&job);
   if (status == NULL) status = launch(t, &job);
-  status = cx_train_back_end(&job, status);
+  status = cx_train_return_end(&job, status);
   if (job.has_left) cx_train_move_state(&job.left, t);
   t->exit_code = cx_train_signals_end(status);
   if (status == NULL && out_predictions != NULL) {

@@ -30,44 +30,7 @@ static void backward(calx_trainer *t, calx_tensor *loss, int64_t k)
   cx_train_call(t, CX_TRAIN_HOOK(on_after_backward, STEP));
 }
 
-// ---- the optimiser's step ---------------------------------------------------
-
-static void clip(calx_trainer *t)
-{
-  if (t->module->configure_gradient_clipping != NULL) {
-    t->module->configure_gradient_clipping(t, t->self);
-    return;
-  }
-  calx_trainer_clip_gradients(t, 0, t->config.clip,
-                              t->config.clips_values ? "value" : "norm");
-}
-
-void cx_train_reduce_gradients(calx_trainer *t, size_t i)
-{
-  cx_train_optimizer *o = &t->optimizers[i];
-  if (calx_world_size() > 1 && !o->is_reduced) {
-    calx_reduce_gradients(o->optimizer);
-  }
-  o->is_reduced = true;
-}
-
-void cx_train_step_optimizer(calx_trainer *t, size_t i)
-{
-  calx_optimizer *opt = t->optimizers[i].optimizer;
-  cx_train_reduce_gradients(t, i);
-  cx_train_call(t, CX_TRAIN_HOOK(on_before_optimizer_step, STEP));
-  if (!t->module->manual_optimization) clip(t);
-  cx_train_profile_begin(t, NULL, "optimizer_step");
-  calx_optimizer_step(opt);
-  cx_train_profile_end(t);
-  t->optimizers[i].is_reduced = false;
-  if (calx_scope_error() == NULL) t->position.global_step++;
-}
-
-void cx_train_update(calx_trainer *t)
-{
-  cx_train_step_optimizer(t, 0);
-}
+// ---- a batch ----------------------------------------------------------------
 
 void cx_train_set_output(calx_trainer *t, calx_tensor *output)
 {
