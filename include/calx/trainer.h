@@ -239,7 +239,7 @@ CALX_API void *calx_trainer_datamodule(const calx_trainer *trainer);
 /** The rank's model; NULL outside of a run. */
 CALX_API calx_module *calx_trainer_model(const calx_trainer *trainer);
 /** In the hooks of a batch's end: what the step returned; NULL: nothing.
- *  @source outputs of on_train_batch_end */
+ *  @shape any @errors none @source outputs of on_train_batch_end */
 CALX_API calx_tensor *calx_trainer_step_output(const calx_trainer *trainer);
 /** Logger i; NULL: none. */
 CALX_API calx_logger *calx_trainer_logger(const calx_trainer *trainer,

@@ -130,6 +130,7 @@ CALX_API calx_metric *calx_trainer_add_metric(calx_trainer *trainer,
  * @param metric  must live until the end of the run, as one that
  *        calx_trainer_add_metric() took
  * @param value  of this batch; NULL where on_step is not 1
+ * @shape value one element
  * @errors as calx_trainer_log; those of the metric
  * @source LightningModule.log of a torchmetrics.Metric
  */
