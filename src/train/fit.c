@@ -254,7 +254,7 @@ static calx_status *finish_accumulation(calx_trainer *t)
 {
   calx_scope *scope = calx_scope_begin();
   cx_train_update(t);
-  calx_sync(NULL);
+  compute(t);
   return calx_scope_end(scope);
 }
 
