@@ -52,6 +52,7 @@ typedef enum calx_save_last {
   CALX_SAVE_LAST_LINK /* a link to it, of the folder's own */
 } calx_save_last;
 
+/** Zero means default. */
 typedef struct CALX_OPTIONS calx_model_checkpoint_options {
   CALX_NAMED size_t size;
   /* NULL: checkpoints/ in the first logger's folder of this run, else in
@@ -112,6 +113,7 @@ CALX_API const char *calx_model_checkpoint_last_model_path(
 CALX_API calx_callback *calx_trainer_checkpoint_callback(
     const calx_trainer *trainer);
 
+/** Zero means default. */
 typedef struct CALX_OPTIONS calx_on_exception_checkpoint_options {
   CALX_NAMED size_t size;
   CALX_NAMED const char *filename; /* without .ckpt; NULL: "on_exception" */

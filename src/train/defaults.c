@@ -62,7 +62,7 @@ static calx_status *add_timer(calx_trainer *t)
 }
 
 // Tuners before all others, checkpoints after them.
-static int place_of(const calx_callback *callback)
+static int order_of(const calx_callback *callback)
 {
   if (callback->kind == CX_TRAIN_CALLBACK_TUNER) return 0;
   return callback->kind == CX_TRAIN_CALLBACK_CHECKPOINT ? 2 : 1;
@@ -73,7 +73,7 @@ static void sort(calx_trainer *t)
   for (size_t i = 1; i < t->n_callbacks; i++) {
     calx_callback *moved = t->callbacks[i];
     size_t to = i;
-    for (; to > 0 && place_of(t->callbacks[to - 1]) > place_of(moved); to--) {
+    for (; to > 0 && order_of(t->callbacks[to - 1]) > order_of(moved); to--) {
       t->callbacks[to] = t->callbacks[to - 1];
     }
     t->callbacks[to] = moved;

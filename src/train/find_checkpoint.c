@@ -18,11 +18,11 @@
 static calx_status *find_best(const calx_trainer *t, char **out)
 {
   const char *fn = calx_trainer_stage(t);
-  const cx_train_model_checkpoint *first = NULL;
+  const cx_train_saver *first = NULL;
   size_t count = 0;
   for (size_t i = 0; i < t->n_callbacks; i++) {
-    const cx_train_model_checkpoint *c =
-        cx_train_model_checkpoint_of(t->callbacks[i], t->callback_selves[i]);
+    const cx_train_saver *c =
+        cx_train_saver_of(t->callbacks[i], t->callback_selves[i]);
     count += c != NULL;
     if (first == NULL) first = c;
   }
@@ -109,8 +109,8 @@ static calx_status *look_for_last(const calx_trainer *t, newest_file *n)
   for (size_t i = 0; i < t->n_callbacks; i++) {
     const calx_callback *callback = t->callbacks[i];
     const char *file = cx_train_exception_path(callback);
-    const cx_train_model_checkpoint *c =
-        cx_train_model_checkpoint_of(callback, t->callback_selves[i]);
+    const cx_train_saver *c =
+        cx_train_saver_of(callback, t->callback_selves[i]);
     if (file != NULL) CALX_TRY(consider(n, file));
     if (c != NULL) CALX_TRY(consider_folder(n, c->dirpath));
   }
@@ -254,7 +254,7 @@ calx_status *cx_train_find_checkpoint(calx_trainer *t, calx_value **out)
   *out = NULL;
   if (!may_have_one(t)) return NULL;
   if (calx_trainer_is_global_zero(t)) CALX_TRY(choose(t, &t->ckpt_path));
-  CALX_TRY(cx_train_tell_text(t, "trainer: ckpt_path", &t->ckpt_path));
+  CALX_TRY(cx_train_broadcast_text(t, "trainer: ckpt_path", &t->ckpt_path));
   if (t->ckpt_path == NULL) return NULL;
   if (!cx_file_exists(t->ckpt_path)) {
     return cx_error(CALX_NOT_FOUND, "Checkpoint file not found: %s",

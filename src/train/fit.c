@@ -99,7 +99,7 @@ static double seconds(void)
 static calx_status *is_time_over(calx_trainer *t, bool *out)
 {
   double over = seconds() - t->last_validation >= t->config.val_check_seconds;
-  CALX_TRY(cx_train_tell_numbers(t, "trainer: val_check_time", &over, 1));
+  CALX_TRY(cx_train_broadcast_numbers(t, "trainer: val_check_time", &over, 1));
   *out = over != 0;
   return NULL;
 }
@@ -256,7 +256,7 @@ static calx_status *finish_accumulation(calx_trainer *t)
 {
   calx_scope *scope = calx_scope_begin();
   cx_train_update(t);
-  calx_sync(NULL);
+  compute(t);
   return calx_scope_end(scope);
 }
 

@@ -112,8 +112,8 @@ struct calx_trainer {
 
   // What a run leaves.
   cx_train_position position;
-  cx_train_position computed;  // at the last sync; of the weights after another
-                               // one that failed
+  // At the last sync that succeeded: that of the weights where the next fails.
+  cx_train_position computed;
   cx_train_metric *metrics;
   size_t n_metrics, metrics_capacity;
   calx_value *checkpoint;  // of the host; NULL: nothing ran yet
@@ -199,11 +199,12 @@ void cx_train_free_predictions(calx_trainer *t);
 
 // The first rank's numbers become everybody's. In all three a failed run's
 // ranks keep what they have.
-calx_status *cx_train_tell_numbers(const calx_trainer *t, const char *tag,
-                                   double *values, size_t count) CALX_MUST_USE;
+calx_status *cx_train_broadcast_numbers(const calx_trainer *t, const char *tag,
+                                        double *values,
+                                        size_t count) CALX_MUST_USE;
 // The same of a text, which may be NULL; freed with cx_free().
-calx_status *cx_train_tell_text(const calx_trainer *t, const char *tag,
-                                char **text) CALX_MUST_USE;
+calx_status *cx_train_broadcast_text(const calx_trainer *t, const char *tag,
+                                     char **text) CALX_MUST_USE;
 // Whether all ranks say yes; the number is the first one's.
 calx_status *cx_train_agree(const calx_trainer *t, const char *tag, bool *yes,
                             double *number) CALX_MUST_USE;
@@ -260,8 +261,6 @@ calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
 // The timer of max_time.
 calx_callback *cx_train_timer_new(double seconds);
-// "~/logs" is in the home folder. Freed with cx_free().
-calx_status *cx_train_expand_home(const char *path, char **out) CALX_MUST_USE;
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);

@@ -9,8 +9,6 @@
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
-typedef cx_train_model_checkpoint checkpoint;
-
 // ---- the folder -------------------------------------------------------------
 
 // SAVE_DIR/NAME/version_N of the first logger.
@@ -23,12 +21,8 @@ static void put_logger(cx_text *out, const calx_trainer *t)
   cx_train_join_path(out, calx_logger_name(logger));
   if (version == NULL) return;
   const bool number = version[strspn(version, "0123456789")] == '\0';
-  cx_train_join_path(out, number ? "version_" : "");
-  if (number) {
-    cx_text_append(out, version);
-  } else {
-    cx_train_join_path(out, version);
-  }
+  cx_train_join_path(out, number ? "version_" : version);
+  if (number) cx_text_append(out, version);
 }
 
 static calx_status *choose_folder(const calx_trainer *t, const char *given,
@@ -51,12 +45,12 @@ static calx_status *choose_folder(const calx_trainer *t, const char *given,
 }
 
 // It stays the same in later runs.
-static calx_status *find_folder(calx_trainer *t, checkpoint *c)
+static calx_status *find_folder(calx_trainer *t, cx_train_saver *c)
 {
   if (c->dirpath == NULL && calx_trainer_is_global_zero(t)) {
     CALX_TRY(choose_folder(t, c->plan->o.dirpath, &c->dirpath));
   }
-  CALX_TRY(cx_train_tell_text(t, "ModelCheckpoint: dirpath", &c->dirpath));
+  CALX_TRY(cx_train_broadcast_text(t, "ModelCheckpoint: dirpath", &c->dirpath));
   if (t->asked == CX_TRAIN_FITTING && t->config.fast_dev_run == 0 &&
       c->plan->o.save_top_k != 0 && calx_trainer_is_global_zero(t) &&
       cx_train_folder_is_used(c->dirpath)) {
@@ -67,14 +61,14 @@ static calx_status *find_folder(calx_trainer *t, checkpoint *c)
 
 // ---- when -------------------------------------------------------------------
 
-static bool skips(const calx_trainer *t, const checkpoint *c)
+static bool skips(const calx_trainer *t, const cx_train_saver *c)
 {
   return t->config.fast_dev_run > 0 || t->asked != CX_TRAIN_FITTING ||
          t->sanity_checking || c->saved_step == t->position.global_step ||
          calx_scope_error() != NULL;
 }
 
-static bool saves_on_epoch_end(const calx_trainer *t, const checkpoint *c)
+static bool saves_on_epoch_end(const calx_trainer *t, const cx_train_saver *c)
 {
   const cx_train_limit *interval = &t->config.val_check;
   if (c->plan->on_epoch_end >= 0) return c->plan->on_epoch_end == 1;
@@ -105,26 +99,27 @@ static double seconds_now(void)
 }
 
 // By time all ranks take the first one's clock.
-static calx_status *is_due(calx_trainer *t, checkpoint *c, bool *out)
+static calx_status *is_due(calx_trainer *t, cx_train_saver *c, bool *out)
 {
   const int64_t every = c->plan->o.every_n_train_steps;
   *out = every >= 1 && t->position.global_step % every == 0;
   if (c->plan->o.train_time_interval == NULL) return NULL;
   double over =
       cx_train_is_interval_over(&c->checked, c->plan->seconds, seconds_now());
-  CALX_TRY(cx_train_tell_numbers(t, "ModelCheckpoint: the time", &over, 1));
+  CALX_TRY(
+      cx_train_broadcast_numbers(t, "ModelCheckpoint: the time", &over, 1));
   if (over != 0) *out = true;
   return NULL;
 }
 
-static calx_status *save_both(calx_trainer *t, checkpoint *c)
+static calx_status *save_both(calx_trainer *t, cx_train_saver *c)
 {
   CALX_TRY(cx_train_checkpoint_save_top_k(t, c));
   return cx_train_checkpoint_save_last(t, c);
 }
 
 // A value that validation logs is waited for.
-static calx_status *after_batch(calx_trainer *t, checkpoint *c)
+static calx_status *after_batch(calx_trainer *t, cx_train_saver *c)
 {
   bool due;
   const char *monitor = c->plan->o.monitor;
@@ -140,7 +135,7 @@ static calx_status *after_batch(calx_trainer *t, checkpoint *c)
   return skips(t, c) ? NULL : save_both(t, c);
 }
 
-static calx_status *after_epoch(calx_trainer *t, checkpoint *c)
+static calx_status *after_epoch(calx_trainer *t, cx_train_saver *c)
 {
   const int64_t every = c->plan->o.every_n_epochs;
   if (every >= 1 && (t->position.epoch + 1) % every == 0) {
@@ -153,7 +148,7 @@ static calx_status *after_epoch(calx_trainer *t, checkpoint *c)
   return NULL;
 }
 
-static calx_status *after_validation(calx_trainer *t, checkpoint *c)
+static calx_status *after_validation(calx_trainer *t, cx_train_saver *c)
 {
   if (!c->defers) return after_epoch(t, c);
   c->defers = false;
@@ -162,7 +157,7 @@ static calx_status *after_validation(calx_trainer *t, checkpoint *c)
 
 // ---- errors -----------------------------------------------------------------
 
-static calx_status *after_exception(calx_trainer *t, checkpoint *c)
+static calx_status *after_exception(calx_trainer *t, cx_train_saver *c)
 {
   if (!c->plan->o.save_on_exception || t->asked != CX_TRAIN_FITTING ||
       skips(t, c) || !cx_train_can_save(t)) {
@@ -181,7 +176,7 @@ static void setup(calx_trainer *t, void *self)
 static void on_train_start(calx_trainer *t, void *self)
 {
   (void)t;
-  checkpoint *c = self;
+  cx_train_saver *c = self;
   c->checked = seconds_now();
 }
 
@@ -206,7 +201,7 @@ static void on_validation_end(calx_trainer *t, void *self)
 
 static void on_train_end(calx_trainer *t, void *self)
 {
-  const checkpoint *c = self;
+  const cx_train_saver *c = self;
   if (t->config.fast_dev_run > 0 || c->saved_path != NULL) return;
   cx_lazy_scope_pin(cx_train_checkpoint_save_last(t, self));
 }

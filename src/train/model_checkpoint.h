@@ -5,8 +5,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "calx/callbacks.h"
-
-#define CX_TRAIN_CKPT ".ckpt"
+#include "train/files.h"
 
 // ---- file names -------------------------------------------------------------
 
@@ -50,22 +49,6 @@ calx_status *cx_train_top_k_add(cx_train_top_k *top, const char *path,
 double cx_train_top_k_score(const cx_train_top_k *top, double value);
 void cx_train_top_k_clear(cx_train_top_k *top);
 
-// ---- files ------------------------------------------------------------------
-
-// os.path.join() of a part, which may be NULL.
-void cx_train_join_path(cx_text *path, const char *part);
-// The absolute path without links, as far as there is anything of it.
-calx_status *cx_train_real_path(const char *path, char **out) CALX_MUST_USE;
-// Whether a folder has anything in it.
-bool cx_train_folder_is_used(const char *folder);
-// Makes `link` a link to a file of its folder or below, which stays valid where
-// the folder is moved. What was there is replaced as a whole.
-calx_status *cx_train_link(const char *file, const char *link) CALX_MUST_USE;
-// Removes a file of a folder, or a link there, but not `source`, the path of
-// what the run began with; NULL: nothing. What is elsewhere stays.
-calx_status *cx_train_remove_file(const char *file, const char *folder,
-                                  const char *source) CALX_MUST_USE;
-
 // ---- the callback -----------------------------------------------------------
 
 // The options with texts of its own.
@@ -76,7 +59,7 @@ typedef struct cx_train_checkpoint_plan {
 } cx_train_checkpoint_plan;
 
 // Of a rank.
-typedef struct cx_train_model_checkpoint {
+typedef struct cx_train_saver {
   const cx_train_checkpoint_plan *plan;  // the callback's
   char *dirpath;                         // NULL before the first run
   cx_train_top_k top;
@@ -86,7 +69,7 @@ typedef struct cx_train_model_checkpoint {
   double checked;                            // when, in seconds; NaN: never
   bool defers;  // a save waits for the values of the next validation
   bool has_warned;
-} cx_train_model_checkpoint;
+} cx_train_saver;
 
 extern const calx_trainer_hooks cx_train_checkpoint_hooks;
 // Whether an interval is over since the last save, which is now then.
@@ -98,20 +81,20 @@ void cx_train_checkpoint_take_state(calx_trainer *t, void *self,
 // Whether there is a value of a name, be it "epoch" or "step".
 bool cx_train_checkpoint_knows(const calx_trainer *t, const char *name);
 // The newest one, or that of the monitor where it is among the k best.
-calx_status *cx_train_checkpoint_save_top_k(
-    calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
+calx_status *cx_train_checkpoint_save_top_k(calx_trainer *t,
+                                            cx_train_saver *c) CALX_MUST_USE;
 // last.ckpt, where it is asked for.
-calx_status *cx_train_checkpoint_save_last(
-    calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
+calx_status *cx_train_checkpoint_save_last(calx_trainer *t,
+                                           cx_train_saver *c) CALX_MUST_USE;
 // Where an error ends the run: both, whatever values and files there are.
-calx_status *cx_train_checkpoint_save_now(
-    calx_trainer *t, cx_train_model_checkpoint *c) CALX_MUST_USE;
+calx_status *cx_train_checkpoint_save_now(calx_trainer *t,
+                                          cx_train_saver *c) CALX_MUST_USE;
 // Frees an old text; `*text` becomes a copy of the new one, which may be NULL.
 calx_status *cx_train_set_text(char **text, const char *value) CALX_MUST_USE;
 
 // The rank's state of a callback where it is a ModelCheckpoint; else NULL.
-const cx_train_model_checkpoint *cx_train_model_checkpoint_of(
-    const calx_callback *callback, const void *self);
+const cx_train_saver *cx_train_saver_of(const calx_callback *callback,
+                                        const void *self);
 // The file of an OnExceptionCheckpoint; else NULL.
 const char *cx_train_exception_path(const calx_callback *callback);
 

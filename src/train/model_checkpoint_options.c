@@ -185,7 +185,7 @@ static char *state_key(const cx_train_checkpoint_plan *plan)
 
 static void begin(void *self, void *user)
 {
-  cx_train_model_checkpoint *c = self;
+  cx_train_saver *c = self;
   c->plan = user;
   c->top.k = c->plan->o.save_top_k;
   c->top.sign = strcmp(c->plan->o.mode, "max") == 0 ? -1 : 1;
@@ -194,7 +194,7 @@ static void begin(void *self, void *user)
 
 static void end(void *self)
 {
-  cx_train_model_checkpoint *c = self;
+  cx_train_saver *c = self;
   cx_train_top_k_clear(&c->top);
   cx_free(c->dirpath);
   cx_free(c->best_path);
@@ -210,8 +210,8 @@ calx_callback *calx_model_checkpoint_with(
   char *key = status == NULL ? state_key(plan) : NULL;
   if (status == NULL && key == NULL) status = cx_out_of_memory();
   calx_callback *c =
-      calx_callback_new(.self_size = sizeof(cx_train_model_checkpoint),
-                        .user = plan, .begin = begin, .end = end,
+      calx_callback_new(.self_size = sizeof(cx_train_saver), .user = plan,
+                        .begin = begin, .end = end,
                         .state_key = key != NULL ? key : "",
                         .state_dict = cx_train_checkpoint_put_state,
                         .load_state_dict = cx_train_checkpoint_take_state,

@@ -14,8 +14,6 @@
 #include "train/internal.h"
 #include "train/model_checkpoint.h"
 
-typedef cx_train_model_checkpoint checkpoint;
-
 calx_status *cx_train_set_text(char **text, const char *value)
 {
   char *copy = value != NULL ? cx_strdup(value) : NULL;
@@ -53,7 +51,7 @@ static bool is_there(const char *path)
   return lstat(path, &info) == 0;
 }
 
-static calx_status *put_path(calx_trainer *t, const checkpoint *c,
+static calx_status *put_path(calx_trainer *t, const cx_train_saver *c,
                              const char *name, int version, char **out)
 {
   cx_text text = { 0 };
@@ -64,12 +62,16 @@ static calx_status *put_path(calx_trainer *t, const checkpoint *c,
   if (version > 0) cx_text_format(&text, "-v%d", version);
   cx_text_append(&text, CX_TRAIN_CKPT);
   *out = cx_text_take(&text);
-  return status == NULL && *out == NULL ? cx_out_of_memory() : status;
+  if (status == NULL && *out == NULL) status = cx_out_of_memory();
+  if (status == NULL) return NULL;
+  cx_free(*out);
+  *out = NULL;
+  return status;
 }
 
 // A new name, or that of a file that may be replaced. All ranks read the values
 // in it, since that may run programs.
-static calx_status *choose_path(calx_trainer *t, const checkpoint *c,
+static calx_status *choose_path(calx_trainer *t, const cx_train_saver *c,
                                 const char *name, const char *replaced,
                                 char **out)
 {
@@ -83,7 +85,7 @@ static calx_status *choose_path(calx_trainer *t, const checkpoint *c,
     status = put_path(t, c, name, version, out);
   }
   if (status == NULL) {
-    status = cx_train_tell_text(t, "ModelCheckpoint: the file", out);
+    status = cx_train_broadcast_text(t, "ModelCheckpoint: the file", out);
   }
   if (status == NULL) return NULL;
   cx_free(*out);
@@ -91,7 +93,7 @@ static calx_status *choose_path(calx_trainer *t, const checkpoint *c,
   return status;
 }
 
-static const char *name_of(const checkpoint *c)
+static const char *name_of(const cx_train_saver *c)
 {
   const char *name = c->plan->o.filename;
   return name != NULL && *name != '\0' ? name : "{epoch}-{step}";
@@ -99,7 +101,7 @@ static const char *name_of(const checkpoint *c)
 
 // ---- saving -----------------------------------------------------------------
 
-static calx_status *save(calx_trainer *t, checkpoint *c, const char *path)
+static calx_status *save(calx_trainer *t, cx_train_saver *c, const char *path)
 {
   const calx_trainer_save_options o = { .size = sizeof o,
                                         .weights_only =
@@ -109,7 +111,7 @@ static calx_status *save(calx_trainer *t, checkpoint *c, const char *path)
   return cx_train_set_text(&c->saved_path, path);
 }
 
-static calx_status *remove_old(calx_trainer *t, const checkpoint *c,
+static calx_status *remove_old(calx_trainer *t, const cx_train_saver *c,
                                const char *old, const char *now)
 {
   if (old == NULL || strcmp(old, now) == 0 || !calx_trainer_is_global_zero(t)) {
@@ -119,7 +121,8 @@ static calx_status *remove_old(calx_trainer *t, const checkpoint *c,
 }
 
 // A link there would lead the file to another checkpoint.
-static calx_status *save_file(calx_trainer *t, checkpoint *c, const char *path)
+static calx_status *save_file(calx_trainer *t, cx_train_saver *c,
+                              const char *path)
 {
   struct stat info;
   if (calx_trainer_is_global_zero(t) && lstat(path, &info) == 0 &&
@@ -130,7 +133,7 @@ static calx_status *save_file(calx_trainer *t, checkpoint *c, const char *path)
 }
 
 // Its path is set first, since it is part of what is saved.
-static calx_status *write_last(calx_trainer *t, checkpoint *c, char *path)
+static calx_status *write_last(calx_trainer *t, cx_train_saver *c, char *path)
 {
   char *previous = c->last_path;
   c->last_path = path;
@@ -147,7 +150,7 @@ static calx_status *write_last(calx_trainer *t, checkpoint *c, char *path)
   return status;
 }
 
-calx_status *cx_train_checkpoint_save_last(calx_trainer *t, checkpoint *c)
+calx_status *cx_train_checkpoint_save_last(calx_trainer *t, cx_train_saver *c)
 {
   char *path;
   if (c->plan->o.save_last == CALX_SAVE_LAST_NONE) return NULL;
@@ -155,7 +158,7 @@ calx_status *cx_train_checkpoint_save_last(calx_trainer *t, checkpoint *c)
   return write_last(t, c, path);
 }
 
-static calx_status *write_newest(calx_trainer *t, checkpoint *c, char *path)
+static calx_status *write_newest(calx_trainer *t, cx_train_saver *c, char *path)
 {
   char *previous = c->best_path;
   c->best_path = path;
@@ -167,7 +170,7 @@ static calx_status *write_newest(calx_trainer *t, checkpoint *c, char *path)
   return status;
 }
 
-static calx_status *save_newest(calx_trainer *t, checkpoint *c)
+static calx_status *save_newest(calx_trainer *t, cx_train_saver *c)
 {
   char *path;
   CALX_TRY(choose_path(t, c, name_of(c), c->best_path, &path));
@@ -176,7 +179,7 @@ static calx_status *save_newest(calx_trainer *t, checkpoint *c)
 
 // ---- the k best -------------------------------------------------------------
 
-static void report_saved(const calx_trainer *t, const checkpoint *c,
+static void report_saved(const calx_trainer *t, const cx_train_saver *c,
                          const char *path, int64_t k)
 {
   if (!c->plan->o.verbose || !calx_trainer_is_global_zero(t)) return;
@@ -187,7 +190,7 @@ static void report_saved(const calx_trainer *t, const checkpoint *c,
       c->plan->o.monitor, c->current_score, c->best_score, path, (long long)k);
 }
 
-static void report_worse(const calx_trainer *t, const checkpoint *c)
+static void report_worse(const calx_trainer *t, const cx_train_saver *c)
 {
   if (!c->plan->o.verbose || !calx_trainer_is_global_zero(t)) return;
   cx_log("Epoch %lld, global step %lld: '%s' was not in top %lld",
@@ -195,7 +198,7 @@ static void report_worse(const calx_trainer *t, const checkpoint *c)
          c->plan->o.monitor, (long long)c->plan->o.save_top_k);
 }
 
-static calx_status *keep(calx_trainer *t, checkpoint *c, const char *path,
+static calx_status *keep(calx_trainer *t, cx_train_saver *c, const char *path,
                          double score, double own)
 {
   const int64_t k = c->top.k == -1 ? (int64_t)c->top.count + 1 : c->top.k;
@@ -208,7 +211,7 @@ static calx_status *keep(calx_trainer *t, checkpoint *c, const char *path,
   return save(t, c, path);
 }
 
-static calx_status *save_monitored(calx_trainer *t, checkpoint *c)
+static calx_status *save_monitored(calx_trainer *t, cx_train_saver *c)
 {
   const double own = value_of(t, c->plan->o.monitor).value;
   bool admits = cx_train_top_k_admits(&c->top, own);
@@ -227,7 +230,7 @@ static calx_status *save_monitored(calx_trainer *t, checkpoint *c)
   return status;
 }
 
-static calx_status *report_missing(const calx_trainer *t, checkpoint *c)
+static calx_status *report_missing(const calx_trainer *t, cx_train_saver *c)
 {
   const char *monitor = c->plan->o.monitor;
   char *names = cx_train_metric_names(t, '\'');
@@ -249,7 +252,7 @@ static calx_status *report_missing(const calx_trainer *t, checkpoint *c)
   return NULL;
 }
 
-calx_status *cx_train_checkpoint_save_top_k(calx_trainer *t, checkpoint *c)
+calx_status *cx_train_checkpoint_save_top_k(calx_trainer *t, cx_train_saver *c)
 {
   const calx_model_checkpoint_options *o = &c->plan->o;
   if (o->save_top_k == 0) return NULL;
@@ -258,7 +261,7 @@ calx_status *cx_train_checkpoint_save_top_k(calx_trainer *t, checkpoint *c)
   return report_missing(t, c);
 }
 
-calx_status *cx_train_checkpoint_save_now(calx_trainer *t, checkpoint *c)
+calx_status *cx_train_checkpoint_save_now(calx_trainer *t, cx_train_saver *c)
 {
   char *path;
   CALX_TRY(put_path(t, c, name_of(c), 0, &path));

@@ -8,8 +8,6 @@
 #include "train/internal.h"
 #include "train/model_checkpoint.h"
 
-typedef cx_train_model_checkpoint checkpoint;
-
 static const char *or_empty(const char *text)
 {
   return text != NULL ? text : "";
@@ -17,7 +15,7 @@ static const char *or_empty(const char *text)
 
 // The k-th best, which the next one has to be better than; NULL: there are less
 // than k.
-static const cx_train_kept *kth(const checkpoint *c)
+static const cx_train_kept *kth(const cx_train_saver *c)
 {
   const cx_train_top_k *top = &c->top;
   const bool is_full = top->k == -1
@@ -26,7 +24,7 @@ static const cx_train_kept *kth(const checkpoint *c)
   return is_full ? cx_train_top_k_worst(top) : NULL;
 }
 
-static double kth_value(const checkpoint *c)
+static double kth_value(const cx_train_saver *c)
 {
   const cx_train_kept *item = kth(c);
   return item != NULL ? item->score : c->top.sign * (double)INFINITY;
@@ -44,7 +42,7 @@ static calx_value *score_or_none(double score)
   return isnan(score) ? calx_value_none() : cx_train_put_scalar(score);
 }
 
-static calx_status *put_models(const checkpoint *c, calx_value *state)
+static calx_status *put_models(const cx_train_saver *c, calx_value *state)
 {
   calx_value *models = calx_value_container(CALX_KIND_DICT);
   CALX_TRY(calx_value_set(state, "best_k_models", models));
@@ -56,7 +54,7 @@ static calx_status *put_models(const checkpoint *c, calx_value *state)
   return NULL;
 }
 
-static calx_status *put_state(const checkpoint *c, calx_value *s)
+static calx_status *put_state(const cx_train_saver *c, calx_value *s)
 {
   const cx_train_kept *worst = kth(c);
   CALX_TRY(calx_value_set(s, "monitor", text_or_none(c->plan->o.monitor)));
@@ -89,7 +87,7 @@ static calx_status *take_text(char **text, const calx_value *value)
                            given != NULL && *given != '\0' ? given : NULL);
 }
 
-static calx_status *take_models(checkpoint *c, const calx_value *models)
+static calx_status *take_models(cx_train_saver *c, const calx_value *models)
 {
   cx_train_top_k_clear(&c->top);
   for (size_t i = 0; i < calx_value_count(models); i++) {
@@ -118,7 +116,7 @@ static void report_moved(const calx_trainer *t, const char *from,
   cx_text_free(&text);
 }
 
-static calx_status *take_state(const calx_trainer *t, checkpoint *c,
+static calx_status *take_state(const calx_trainer *t, cx_train_saver *c,
                                const calx_value *s)
 {
   const char *from = calx_value_as_string(calx_value_get(s, "dirpath"));
@@ -140,48 +138,48 @@ void cx_train_checkpoint_take_state(calx_trainer *t, void *self,
 
 // ---- asking -----------------------------------------------------------------
 
-const checkpoint *cx_train_model_checkpoint_of(const calx_callback *callback,
-                                               const void *self)
+const cx_train_saver *cx_train_saver_of(const calx_callback *callback,
+                                        const void *self)
 {
   const bool is_one = callback != NULL && callback->name != NULL &&
                       strcmp(callback->name, "ModelCheckpoint") == 0;
   return is_one ? self : NULL;
 }
 
-static const checkpoint *state_of(const calx_callback *callback)
+static const cx_train_saver *state_of(const calx_callback *callback)
 {
-  return cx_train_model_checkpoint_of(callback, calx_callback_self(callback));
+  return cx_train_saver_of(callback, calx_callback_self(callback));
 }
 
 const char *calx_model_checkpoint_best_model_path(const calx_callback *cb)
 {
-  const checkpoint *c = state_of(cb);
+  const cx_train_saver *c = state_of(cb);
   return c != NULL ? or_empty(c->best_path) : "";
 }
 
 double calx_model_checkpoint_best_model_score(const calx_callback *cb)
 {
-  const checkpoint *c = state_of(cb);
+  const cx_train_saver *c = state_of(cb);
   return c != NULL ? c->best_score : (double)NAN;
 }
 
 const char *calx_model_checkpoint_kth_best_model_path(const calx_callback *cb)
 {
-  const checkpoint *c = state_of(cb);
+  const cx_train_saver *c = state_of(cb);
   const cx_train_kept *item = c != NULL ? kth(c) : NULL;
   return item != NULL ? item->path : "";
 }
 
 double calx_model_checkpoint_kth_value(const calx_callback *cb)
 {
-  const checkpoint *c = state_of(cb);
+  const cx_train_saver *c = state_of(cb);
   return c != NULL ? kth_value(c) : (double)NAN;
 }
 
 const char *calx_model_checkpoint_best_k_model(const calx_callback *cb,
                                                size_t i, double *out_score)
 {
-  const checkpoint *c = state_of(cb);
+  const cx_train_saver *c = state_of(cb);
   if (c == NULL || i >= c->top.count) return NULL;
   if (out_score != NULL) *out_score = c->top.items[i].score;
   return c->top.items[i].path;
@@ -189,7 +187,7 @@ const char *calx_model_checkpoint_best_k_model(const calx_callback *cb,
 
 const char *calx_model_checkpoint_last_model_path(const calx_callback *cb)
 {
-  const checkpoint *c = state_of(cb);
+  const cx_train_saver *c = state_of(cb);
   return c != NULL ? or_empty(c->last_path) : "";
 }
 

@@ -53,9 +53,9 @@ double cx_train_top_k_score(const cx_train_top_k *top, double value)
   return isnan(value) ? top->sign * (double)INFINITY : value;
 }
 
-// The place of a path, which is a new one where it is not there.
-static calx_status *place_of(cx_train_top_k *top, const char *path,
-                             cx_train_kept **out)
+// The slot of a path, which is a new one where it is not there.
+static calx_status *slot_of(cx_train_top_k *top, const char *path,
+                            cx_train_kept **out)
 {
   for (size_t i = 0; i < top->count; i++) {
     *out = &top->items[i];
@@ -76,7 +76,7 @@ calx_status *cx_train_top_k_add(cx_train_top_k *top, const char *path,
                                 double score, double own)
 {
   cx_train_kept *item = NULL;
-  CALX_TRY(place_of(top, path, &item));
+  CALX_TRY(slot_of(top, path, &item));
   item->score = cx_train_top_k_score(top, score);
   item->own = cx_train_top_k_score(top, own);
   return NULL;

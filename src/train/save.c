@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "io/rank.h"
 #include "io/value.h"
 #include "lazy/lazy.h"
 #include "optim/optimizer.h"
@@ -124,7 +125,7 @@ static bool has_weights_alone(const char *path)
 // By the first rank of all.
 static calx_status *write_file(const calx_value *checkpoint, const char *path)
 {
-  if (calx_global_ordinal() != 0) return NULL;
+  if (cx_io_rank() != 0) return NULL;
   CALX_TRY(make_folder(path));
   if (has_weights_alone(path)) {
     return calx_save(calx_value_get(checkpoint, "state_dict"), path);
@@ -139,6 +140,7 @@ static calx_status *save_now(calx_trainer *t, const char *path,
   calx_scope *scope = calx_scope_begin();
   calx_status *status = cx_train_dump(t, weights_only, &checkpoint);
   if (status == NULL) {
+    t->computed = t->position;
     status = write_file(checkpoint, path);
     calx_value_free(checkpoint);
   }

@@ -1,13 +1,12 @@
 // train/trainer: the trainer's life: what a program gives it, and what it adds.
 #include "calx/trainer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/options.h"
-#include "base/text.h"
 #include "lazy/lazy.h"
+#include "train/files.h"
 #include "train/internal.h"
 
 static calx_trainer nil;  // without memory
@@ -47,20 +46,6 @@ static calx_status *take_loggers(calx_trainer *t, const calx_trainer_options *o)
     t->loggers[t->n_loggers++] = o->loggers[i];
   }
   return NULL;
-}
-
-// Source: os.path.expanduser.
-calx_status *cx_train_expand_home(const char *path, char **out)
-{
-  const char *home = getenv("HOME");
-  cx_text text = { 0 };
-  if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && home != NULL) {
-    cx_text_append(&text, home);
-    path++;
-  }
-  cx_text_append(&text, path);
-  *out = cx_text_take(&text);
-  return *out != NULL ? NULL : cx_out_of_memory();
 }
 
 calx_trainer *calx_trainer_new_with(const calx_trainer_options *options)

@@ -166,7 +166,8 @@ static void test_row_E4_epochs(void **state)
 static void test_row_E6(void **state)
 {
   (void)state;
-  static const double down[] = { NAN, 8, 7, 5 }, up[] = { NAN, 5, 7, 8 };
+  static const double down[] = { (double)NAN, 8, 7, 5 },
+                      up[] = { (double)NAN, 5, 7, 8 };
   for (int i = 0; i < 2; i++) {
     const char *folder = saving_path(i == 0 ? "min" : "max");
     saving s = { .values = i == 0 ? down : up,

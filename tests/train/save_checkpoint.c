@@ -1,30 +1,6 @@
-// calx_trainer_save_checkpoint(), what goes into a checkpoint beside the
-// weights, checkpoints of runs that fail, and a run that is killed.
-#include <signal.h>
-#include <sys/wait.h>
-
+// calx_trainer_save_checkpoint(), and what goes into a checkpoint beside the
+// weights.
 #include "saving.h"
-#include "support/long.h"
-
-enum { WEIGHTS = 2 * BORING_FEATURES };
-
-static const float *weights_in(const calx_value *state_dict)
-{
-  return calx_host_data(
-      calx_value_as_tensor(calx_value_get(state_dict, "layer.weight")));
-}
-
-static calx_value *load(const char *name)
-{
-  calx_value *value;
-  CHECK_STATUS_OK(calx_load(saving_path(name), &value));
-  return value;
-}
-
-static bool has(const calx_value *checkpoint, const char *key)
-{
-  return calx_value_get(checkpoint, key) != NULL;
-}
 
 // ---- after a run ------------------------------------------------------------
 
@@ -56,11 +32,11 @@ static void test_row_C17(void **state)
   static const char *const names[] = { "checkpoints/best.ckpt", "a/b/all.ckpt",
                                        "light.ckpt", "plain.safetensors" };
   for (int i = 0; i < 4; i++) {
-    calx_value *value = load(names[i]);
+    calx_value *value = saving_load(names[i]);
     const calx_value *dict =
         i == 3 ? value : calx_value_get(value, "state_dict");
-    assert_memory_equal(weights_in(dict), weights, sizeof weights);
-    assert_int_equal(has(value, "callbacks"), i < 2);
+    assert_memory_equal(saving_weights_in(dict), weights, sizeof weights);
+    assert_int_equal(saving_has(value, "callbacks"), i < 2);
     calx_value_free(value);
   }
 }
@@ -84,9 +60,9 @@ static void test_after_evaluation(void **state)
   CHECK_STATUS_OK(calx_trainer_save_checkpoint(t, saving_path("x.ckpt"),
                                                .weights_only = true));
   CHECK_STATUS_OK(calx_trainer_save_checkpoint(t, saving_path("y.ckpt")));
-  calx_value *x = load("x.ckpt"), *y = load("y.ckpt");
-  assert_false(has(x, "callbacks"));
-  assert_true(has(y, "callbacks"));
+  calx_value *x = saving_load("x.ckpt"), *y = saving_load("y.ckpt");
+  assert_false(saving_has(x, "callbacks"));
+  assert_true(saving_has(y, "callbacks"));
   calx_value_free(x);
   calx_value_free(y);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_trainer_save_checkpoint(t, ""),
@@ -131,7 +107,8 @@ static void callback_saves(calx_trainer *t, void *self, calx_value *checkpoint)
 {
   (void)t, (void)self;
   note("callback");
-  assert_true(has(checkpoint, "state_dict") && has(checkpoint, "callbacks"));
+  assert_true(saving_has(checkpoint, "state_dict") &&
+              saving_has(checkpoint, "callbacks"));
 }
 
 static void callback_loads(calx_trainer *t, void *self, calx_value *checkpoint)
@@ -194,7 +171,7 @@ static void test_hooks(void **state)
                                    .datamodule = &data_module));
   assert_string_equal(order, "callback module ");
   CHECK_STATUS_OK(calx_trainer_save_checkpoint(t, saving_path("x.ckpt")));
-  calx_value *x = load("x.ckpt");
+  calx_value *x = saving_load("x.ckpt");
   const calx_value *states = calx_value_get(x, "callbacks");
   assert_int_equal(calx_value_count(states), 1);
   assert_string_equal(calx_value_key(states, 0), "Counter");
@@ -239,171 +216,16 @@ static void test_in_a_run(void **state)
     calx_trainer *t =
         calx_trainer_new(.devices = devices, .max_epochs = 1, BORING_ALONE);
     CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
-    calx_value *value = load("here.ckpt");
+    calx_value *value = saving_load("here.ckpt");
     const calx_value *left = calx_value_get(t->checkpoint, "state_dict");
-    assert_memory_equal(weights_in(calx_value_get(value, "state_dict")),
-                        weights_in(left), WEIGHTS * sizeof(float));
+    assert_memory_equal(saving_weights_in(calx_value_get(value, "state_dict")),
+                        saving_weights_in(left), WEIGHTS * sizeof(float));
     calx_value_free(value);
     calx_trainer_free(t);
     calx_loader_free(loader);
     calx_dataset_free(data);
     calx_shutdown();
   }
-}
-
-// ---- runs that fail ---------------------------------------------------------
-
-// The last rank's loss is none, so there is no step with it.
-static calx_tensor *fail_late(calx_trainer *t, void *self,
-                              const calx_batch *batch, int64_t i)
-{
-  calx_tensor *loss = boring_loss(self, batch);
-  const bool fails = calx_trainer_current_epoch(t) == 1 && i == 1 &&
-                     calx_global_ordinal() == calx_world_size() - 1;
-  return fails ? calx_reshape(loss, CALX_SHAPE(7)) : loss;
-}
-
-static void fit_and_fail(int devices, calx_callback **callbacks, bool fails)
-{
-  saving s = { 0 };
-  calx_lightning_module module = saving_module(&s);
-  if (fails) module.training_step = fail_late;
-  module.validation_step = NULL;
-  calx_dataset *data = boring_dataset(3 * devices);
-  calx_loader *loader = calx_loader_new(data);
-  calx_trainer *t =
-      calx_trainer_new(.devices = devices, .max_epochs = 2,
-                       .no_progress_bar = true, .no_model_summary = true,
-                       .no_logger = true, .default_root_dir = saving_path(""),
-                       .callbacks = callbacks, .n_callbacks = 2);
-  calx_status *status =
-      calx_trainer_fit(t, &module, .train_dataloader = loader);
-  if (fails) {
-    CHECK_STATUS(CALX_INVALID_ARGUMENT, status, "reshape");
-  } else {
-    CHECK_STATUS_OK(status);
-  }
-  calx_trainer_free(t);
-  calx_loader_free(loader);
-  calx_dataset_free(data);
-}
-
-// A file's weights are those after so many steps.
-static void check_steps(int devices, const char *file, int64_t steps)
-{
-  saving s = { .batches = 3, .logs_training = true };
-  calx_shutdown();
-  calx_trainer *t =
-      calx_trainer_new(.devices = devices, .max_steps = steps, BORING_ALONE);
-  CHECK_STATUS_OK(saving_fit(t, &s));
-  calx_value *value = load(file);
-  assert_memory_equal(weights_in(calx_value_get(value, "state_dict")),
-                      weights_in(calx_value_get(t->checkpoint, "state_dict")),
-                      WEIGHTS * sizeof(float));
-  calx_value_free(value);
-  calx_trainer_free(t);
-  calx_shutdown();
-}
-
-static void check_failed(int devices)
-{
-  calx_callback *c[] = { calx_model_checkpoint(.save_on_exception = true,
-                                               .every_n_epochs = 9,
-                                               .save_last = true),
-                         calx_on_exception_checkpoint(saving_path("failed")) };
-  fit_and_fail(devices, c, true);
-  CHECK_FILES("failed", "on_exception.ckpt");
-  CHECK_FILES("checkpoints", "epoch=1-step=4.ckpt last.ckpt");
-  CHECK_LINE(" was raised with message: ");
-  CHECK_LINE("/checkpoints/epoch=1-step=4.ckpt");
-  check_steps(devices, "failed/on_exception.ckpt", 4);
-  calx_callback_free(c[0]);
-  // The next run goes on from it, and one that ends well removes it.
-  c[0] = calx_model_checkpoint(.dirpath = saving_path("none"));
-  fit_and_fail(devices, c, false);
-  CHECK_LINE("The last model of the previous `fit` call will be used.");
-  CHECK_LINE("failed/on_exception.ckpt");
-  CHECK_FILES("failed", "");
-  calx_callback_free(c[0]);
-  calx_callback_free(c[1]);
-}
-
-static void test_failed(void **state)
-{
-  (void)state;
-  check_failed(1);
-}
-
-static void test_failed_ranks(void **state)
-{
-  (void)state;
-  check_failed(2);
-}
-
-// ---- row E22 ----------------------------------------------------------------
-
-// The process that is killed: it saves after each batch.
-static int save_for_ever(const char *folder)
-{
-  snprintf(saving_root, sizeof saving_root, "%s", folder);
-  saving s = { .batches = 1000 };
-  calx_callback *c =
-      calx_model_checkpoint(.filename = "{step}", .save_last = true,
-                            .every_n_train_steps = 1);
-  calx_trainer *t = SAVING_TRAINER(c, .max_epochs = -1);
-  calx_status *status = saving_fit(t, &s);
-  fprintf(stderr, "%s\n", calx_status_message(status));
-  return 1;
-}
-
-static void start_and_kill(int after_ms)
-{
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    setenv("SAVE_FOR_EVER", saving_root, 1);
-    execl("/proc/self/exe", "save_for_ever", (char *)NULL);
-    _exit(127);
-  }
-  int how;
-  for (int i = 0; i < 6000 && access(saving_path("checkpoints"), F_OK) != 0;
-       i++) {
-    usleep(10000);
-  }
-  usleep((useconds_t)after_ms * 1000);
-  assert_int_equal(kill(child, SIGKILL), 0);
-  assert_int_equal(waitpid(child, &how, 0), child);
-  assert_true(WIFSIGNALED(how));
-}
-
-static int load_all(void)
-{
-  int n = 0;
-  DIR *dir = opendir(saving_path("checkpoints"));
-  assert_non_null(dir);
-  for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-    char name[300];
-    const char *end = strrchr(e->d_name, '.');
-    if (end == NULL || strcmp(end, ".ckpt") != 0) continue;
-    snprintf(name, sizeof name, "checkpoints/%s", e->d_name);
-    calx_value *value = load(name);
-    assert_true(has(value, "state_dict") && has(value, "callbacks"));
-    calx_value_free(value);
-    n++;
-  }
-  closedir(dir);
-  return n;
-}
-
-static void test_row_E22(void **state)
-{
-  (void)state;
-  int found = 0;
-  for (int i = 0; i < (int)long_or(60, 6); i++) {
-    start_and_kill(20 + 37 * i % 200);
-    found += load_all();
-  }
-  assert_true(found > 0);
 }
 
 static int begin(void **state)
@@ -414,13 +236,11 @@ static int begin(void **state)
 
 int main(void)
 {
-  const char *folder = getenv("SAVE_FOR_EVER");
-  if (folder != NULL) return save_for_ever(folder);
   const struct CMUnitTest tests[] = {
-    SAVING_TEST(test_row_C17), SAVING_TEST(test_after_evaluation),
-    SAVING_TEST(test_hooks),   SAVING_TEST(test_in_a_run),
-    SAVING_TEST(test_failed),  SAVING_TEST(test_failed_ranks),
-    SAVING_TEST(test_row_E22),
+    SAVING_TEST(test_row_C17),
+    SAVING_TEST(test_after_evaluation),
+    SAVING_TEST(test_hooks),
+    SAVING_TEST(test_in_a_run),
   };
   return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -32,7 +32,7 @@ static char saving_root[256];
 // A path in a new folder for each test; one of eight.
 static inline const char *saving_path(const char *name)
 {
-  static char paths[8][512];
+  static char paths[8][1024];
   static int next;
   char *path = paths[next++ % 8];
   snprintf(path, sizeof paths[0], "%s%s%s", saving_root, *name ? "/" : "",
@@ -69,6 +69,29 @@ static inline const char *saving_list(const char *folder)
 
 #define CHECK_FILES(folder, names) \
   assert_string_equal(saving_list(saving_path(folder)), names)
+
+// ---- what is in a file
+// -------------------------------------------------------
+
+enum { WEIGHTS = 2 * BORING_FEATURES };
+
+static inline const float *saving_weights_in(const calx_value *state_dict)
+{
+  return calx_host_data(
+      calx_value_as_tensor(calx_value_get(state_dict, "layer.weight")));
+}
+
+static inline calx_value *saving_load(const char *name)
+{
+  calx_value *value;
+  CHECK_STATUS_OK(calx_load(saving_path(name), &value));
+  return value;
+}
+
+static inline bool saving_has(const calx_value *checkpoint, const char *key)
+{
+  return calx_value_get(checkpoint, key) != NULL;
+}
 
 // ---- lines ------------------------------------------------------------------
 

@@ -1,4 +1,6 @@
-// train/model_checkpoint_files: folders, links and the removal of checkpoints.
+// train/files: paths, folders, links and the removal of checkpoints.
+#include "train/files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +12,20 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/temporary.h"
-#include "train/model_checkpoint.h"
+
+// Source: os.path.expanduser.
+calx_status *cx_train_expand_home(const char *path, char **out)
+{
+  const char *home = getenv("HOME");
+  cx_text text = { 0 };
+  if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && home != NULL) {
+    cx_text_append(&text, home);
+    path++;
+  }
+  cx_text_append(&text, path);
+  *out = cx_text_take(&text);
+  return *out != NULL ? NULL : cx_out_of_memory();
+}
 
 void cx_train_join_path(cx_text *path, const char *part)
 {

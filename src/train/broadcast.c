@@ -1,4 +1,4 @@
-// train/tell: what the first rank of a run decides is told to the others, so
+// train/broadcast: what the first rank of a run decides reaches the others, so
 // that all of them go the same way.
 #include <string.h>
 
@@ -18,8 +18,8 @@ static void first(const double *const *values, size_t ranks, size_t count,
   memcpy(out, values[0], count * sizeof *out);
 }
 
-calx_status *cx_train_tell_numbers(const calx_trainer *t, const char *tag,
-                                   double *values, size_t count)
+calx_status *cx_train_broadcast_numbers(const calx_trainer *t, const char *tag,
+                                        double *values, size_t count)
 {
   return meets(t) ? calx_mesh_reduce(tag, values, count, first, values) : NULL;
 }
@@ -53,8 +53,8 @@ static calx_status *take_first(char *const *all, const size_t *sizes,
   return sizes[0] == 0 || *text != NULL ? NULL : cx_out_of_memory();
 }
 
-calx_status *cx_train_tell_text(const calx_trainer *t, const char *tag,
-                                char **text)
+calx_status *cx_train_broadcast_text(const calx_trainer *t, const char *tag,
+                                     char **text)
 {
   if (!meets(t)) return NULL;
   const size_t ranks = (size_t)calx_world_size();
