@@ -71,7 +71,7 @@ static bool after_step(calx_trainer *t, void *user)
   finder *s = user;
   double loss = t->output != NULL ? calx_item(t->output) : (double)NAN;
   cx_profiler_own_read();
-  s->status = cx_train_tell_numbers(t, "learning rate finder", &loss, 1);
+  s->status = cx_train_broadcast_numbers(t, "learning rate finder", &loss, 1);
   if (s->status != NULL) return false;
   if (isnan(loss) && t->output == NULL) {
     s->losses[s->n++] = loss;

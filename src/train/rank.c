@@ -8,14 +8,6 @@
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
-int cx_train_device_index(const calx_trainer *t)
-{
-  int index = 0;
-  if (t->config.device_index >= 0) return 0;
-  const char *name = calx_device_name(calx_device_current());
-  return sscanf(name, "xla:%d", &index) == 1 ? index : 0;
-}
-
 // ---- what is there ----------------------------------------------------------
 
 // The platform is the plugin's, which the environment chooses.

@@ -82,7 +82,7 @@ static void plan_next(timer *s, double time)
 static calx_status *look(calx_trainer *t, timer *s)
 {
   double time = elapsed(s, TRAIN);
-  CALX_TRY(cx_train_tell_numbers(t, "timer", &time, 1));
+  CALX_TRY(cx_train_broadcast_numbers(t, "timer", &time, 1));
   plan_next(s, time);
   if (time < s->o->duration) return NULL;
   calx_trainer_stop(t);
