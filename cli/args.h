@@ -11,11 +11,12 @@
 // What the program ends with. README and help tell these numbers.
 enum {
   CX_CLI_OK = 0,
-  CX_CLI_USAGE = 2,    // a command or option that there is not
-  CX_CLI_INVALID = 3,  // the program does not parse or verify
-  CX_CLI_REFUSED = 4,  // the plugin does not take it
-  CX_CLI_FAILED = 5,   // the run failed, or a file, plugin or device
-  CX_CLI_GO_ON = -1,   // no end yet
+  CX_CLI_PROBLEMS = 1,  // the doctor found some
+  CX_CLI_USAGE = 2,     // a command or option that there is not
+  CX_CLI_INVALID = 3,   // the program does not parse or verify
+  CX_CLI_REFUSED = 4,   // the plugin does not take it
+  CX_CLI_FAILED = 5,    // the run failed, or a file, plugin or device
+  CX_CLI_GO_ON = -1,    // no end yet
 };
 
 // Strings in the order they were given; they are the arguments' own.

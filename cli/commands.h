@@ -7,6 +7,7 @@
 
 int cx_cli_cache(int argc, char **argv);
 int cx_cli_devices(int argc, char **argv);
+int cx_cli_doctor(int argc, char **argv);
 int cx_cli_hlo(int argc, char **argv);
 int cx_cli_hlo_print(int argc, char **argv);
 int cx_cli_hlo_compile(int argc, char **argv);

@@ -17,6 +17,7 @@ static const char help[] =
     "  cache list   the compiled programs that are kept on disk\n"
     "  cache clear  removes them\n"
     "  report       what a run's numbers say about slow training\n"
+    "  doctor       what is wrong on this machine, and who holds its devices\n"
     "\n"
     "  --version    the version\n"
     "  --help       this text; each command has its own\n"
@@ -26,7 +27,8 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 2 a command or option that there is not, 3 the\n"
     "program does not parse or verify, 4 the plugin refuses it, 5 the run\n"
-    "fails, or a file, plugin or device that it needs; run ends as its program.\n";
+    "fails, or a file, plugin or device that it needs; run ends as its program,\n"
+    "doctor with 1 where something is wrong.\n";
 
 static int version(int argc, char **argv)
 {
@@ -43,7 +45,8 @@ int main(int argc, char **argv)
   static const cx_cli_choice choices[] = {
     { "run", cx_cli_ranks },     { "devices", cx_cli_devices },
     { "hlo", cx_cli_hlo },       { "cache", cx_cli_cache },
-    { "report", cx_cli_report }, { "--version", version },
+    { "report", cx_cli_report }, { "doctor", cx_cli_doctor },
+    { "--version", version },
   };
   int skip = argc > 0 ? 1 : 0;
   cx_file_keep_standard();

@@ -37,7 +37,8 @@ static const char help[] =
     "  --hosts A,B,...    on these hosts, in this folder\n"
     "  --ssh COMMAND      instead of ssh (or CALX_SSH): gets HOST and the shell's\n"
     "                     words to run there\n"
-    "  --tpu NAME         on all workers of this TPU, by gcloud\n"
+    "  --tpu NAME         on all workers of this TPU, by gcloud; several are one\n"
+    "                     job, each a host of it\n"
     "  --zone Z, --project P   of the TPU\n"
     "  --dir DIR          the folder on the workers of a TPU\n"
     "  --env NAME[=VALUE] a variable for the other hosts; may be given often.\n"
@@ -65,6 +66,10 @@ typedef struct asked {
   bool tag;
   int attempt;  // of --as-host
   const char *log_dir, *hosts, *ssh, *tpu, *zone, *project, *dir, *as_host;
+  // Of PyTorch/XLA's xla_dist, which are answered with what to write.
+  const char *conda, *image, *container, *port, *vm;
+  bool restart_server;
+  cx_cli_list docker_flags;
   cx_cli_list env;
   cx_cli_list words;
 } asked;
@@ -76,7 +81,36 @@ typedef struct rank_run {
   struct cx_launcher_output *output;
 } rank_run;
 
-// ---- options that do not go together ----------------------------------------
+// ---- options that there are elsewhere, or that do not go together -----------
+
+static int check_xla_dist(const asked *a)
+{
+  if (a->conda != NULL) {
+    return cx_cli_usage("calx run",
+                        "--conda-env is for Python: a compiled program needs "
+                        "none, leave it out; for one that does: calx run --tpu "
+                        "NAME -- conda run --no-capture-output -n %s PROGRAM",
+                        a->conda);
+  }
+  if (a->image != NULL || a->container != NULL || a->docker_flags.n > 0) {
+    return cx_cli_usage("calx run",
+                        "the workers start no container by themselves; write: "
+                        "calx run --tpu NAME -- sudo docker run --rm "
+                        "--privileged --network=host %s PROGRAM",
+                        a->image != NULL ? a->image : "IMAGE");
+  }
+  if (a->restart_server || a->port != NULL) {
+    return cx_cli_usage("calx run",
+                        "--restart-tpuvm-pod-server and --tpuvm-server-port "
+                        "are for a server that there is not any more, leave "
+                        "them out; calx doctor --kill ends what holds a TPU");
+  }
+  if (a->vm != NULL) {
+    return cx_cli_usage("calx run", "--vm is called --hosts here: --hosts %s",
+                        a->vm);
+  }
+  return CX_CLI_GO_ON;
+}
 
 static int check(const asked *a)
 {
@@ -92,6 +126,9 @@ static int check(const asked *a)
       "--zone, --project and --dir need --tpu" },
     { !on_hosts && a->ssh != NULL, "--ssh needs --hosts" },
     { !on_hosts && !on_tpu && a->env.n > 0, "--env needs --hosts or --tpu" },
+    { on_tpu && a->tpu[0] == '\0',
+      "--tpu is empty, the name of a TPU is "
+      "wanted (is the variable set?)" },
     { on_tpu && (a->log_dir != NULL || a->tag || a->restarts > 0),
       "--log-dir, --tag and --max-restarts do not go with --tpu" },
   };
@@ -282,6 +319,13 @@ int cx_cli_ranks(int argc, char **argv)
     { "--dir", CX_CLI_TEXT, &a.dir },
     { "--env", CX_CLI_LIST, &a.env },
     { "--as-host", CX_CLI_TEXT, &a.as_host },
+    { "--conda-env", CX_CLI_TEXT, &a.conda },
+    { "--docker-image", CX_CLI_TEXT, &a.image },
+    { "--docker-container", CX_CLI_TEXT, &a.container },
+    { "--docker-run-flag", CX_CLI_LIST, &a.docker_flags },
+    { "--restart-tpuvm-pod-server", CX_CLI_FLAG, &a.restart_server },
+    { "--tpuvm-server-port", CX_CLI_TEXT, &a.port },
+    { "--vm", CX_CLI_TEXT, &a.vm },
   };
   const cx_cli_command command = { .name = "calx run",
                                    .help = help,
@@ -291,6 +335,7 @@ int cx_cli_ranks(int argc, char **argv)
                                    .least_words = 1,
                                    .most_words = CX_CLI_PROGRAM };
   int code = cx_cli_args_read(&command, argc, argv, &a.words);
+  if (code == CX_CLI_GO_ON) code = check_xla_dist(&a);
   if (code == CX_CLI_GO_ON) code = check(&a);
   if (code == CX_CLI_GO_ON) code = run_asked(&a);
   cx_cli_args_free(&command, &a.words);

@@ -12,6 +12,7 @@ typedef struct cx_cli_runner {
   const char *plugin;  // name or path; NULL: the environment's choice
   int64_t replicas;
   cx_pjrt_client *client;  // NULL: not open
+  bool opens_later;        // of a worker: its answers open it
 } cx_cli_runner;
 
 calx_status *cx_cli_runner_open(cx_cli_runner *r) CALX_MUST_USE;

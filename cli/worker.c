@@ -68,7 +68,9 @@ static void serve(child_ends ends, cx_cli_runner runner,
   cx_thread watch = { 0 };
   calx_status *status = cx_thread_start(&watch, end_with_parent, &ends.life);
   if (status == NULL && requests == NULL) status = cx_out_of_memory();
-  if (status == NULL) status = cx_cli_runner_open(&runner);
+  if (status == NULL && !runner.opens_later) {
+    status = cx_cli_runner_open(&runner);
+  }
   bool going = say_opened(ends.answers, status);
   cx_text line = { 0 }, out = { 0 };
   while (going && cx_cli_line_read(requests, &line)) {

@@ -1,73 +1,58 @@
-// Trains the MNIST CNN by the trainer, on as many devices as are asked for:
-//
-//   trainer_mnist [DEVICES]      0, or none given: all that there are
+// Trains a classifier of handwritten digits: trainer_mnist [--devices=8] […]
 #include <calx/calx.h>
-#include <stdlib.h>
 
-#include "mnist_model.h"
-
-static calx_module *configure_model(calx_trainer *trainer, void *self)
+static calx_module *model(calx_trainer *trainer, void *self)
 {
-  (void)trainer;
-  mnist *m = self;
-  calx_status_free(mnist_init(m));  // the trainer reports the root's error
-  return m->root;
+  calx_metric **accuracy = self;
+  *accuracy = calx_trainer_add_metric(
+      trainer, calx_metric_accuracy(.task = "multiclass", .num_classes = 10));
+  calx_module *layers = calx_nn_sequential(NULL, NULL);
+  calx_nn_flatten(layers, NULL);
+  calx_nn_linear(layers, NULL, 28 * 28, 128);
+  calx_nn_relu(layers, NULL);
+  calx_nn_linear(layers, NULL, 128, 10);
+  return layers;
 }
 
-static void configure_optimizers(calx_trainer *trainer, void *self)
+static void optimizers(calx_trainer *trainer, void *self)
 {
-  mnist *m = self;
-  calx_optimizer *sgd = calx_sgd(m->root, .lr = 0.01, .momentum = 0.5);
-  calx_trainer_add_optimizer(trainer, sgd);
+  calx_trainer_add_optimizer(trainer, calx_adam(calx_trainer_model(trainer)));
 }
 
-static calx_tensor *training_step(calx_trainer *trainer, void *self,
-                                  const calx_batch *batch, int64_t batch_idx)
+static calx_tensor *train(calx_trainer *trainer, void *self,
+                          const calx_batch *batch, int64_t batch_idx)
 {
-  (void)batch_idx;
-  calx_tensor *output = calx_forward(((mnist *)self)->root, batch->data);
-  calx_tensor *loss = calx_nll_loss(output, batch->target);
+  calx_tensor *logits = calx_forward(calx_trainer_model(trainer), batch->data);
+  calx_tensor *loss = calx_cross_entropy(logits, batch->target);
   calx_trainer_log(trainer, "train_loss", loss, .prog_bar = true);
   return loss;
 }
 
-static calx_tensor *test_step(calx_trainer *trainer, void *self,
-                              const calx_batch *batch, int64_t batch_idx)
+static calx_tensor *evaluate(calx_trainer *trainer, void *self,
+                             const calx_batch *batch, int64_t batch_idx)
 {
-  (void)batch_idx;
-  calx_tensor *output = calx_forward(((mnist *)self)->root, batch->data);
-  calx_tensor *guess = calx_argmax(output, .dims = CALX_DIMS(1));
-  calx_tensor *right = calx_to_dtype(calx_eq(guess, batch->target), CALX_F32);
-  calx_trainer_log(trainer, "test_acc", calx_mean(right), .sync_dist = true);
+  calx_metric *accuracy = *(calx_metric **)self;
+  calx_tensor *logits = calx_forward(calx_trainer_model(trainer), batch->data);
+  calx_metric_update(accuracy, logits, batch->target);
+  calx_trainer_log_metric(trainer, "accuracy", accuracy, NULL);
   return NULL;
 }
 
 int main(int argc, char **argv)
 {
-  static const calx_lightning_module module =
-      CALX_LIGHTNING_MODULE(.self_size = sizeof(mnist),
-                            .configure_model = configure_model,
-                            .configure_optimizers = configure_optimizers,
-                            .training_step = training_step,
-                            .test_step = test_step);
-  calx_dataset *train, *test;
-  calx_status *status = calx_dataset_mnist(NULL, &train, &test);
-  calx_loader *batches = calx_loader_new(train, .batch_size = 64,
-                                         .shuffle = true, .drop_last = true);
-  calx_loader *tests = calx_loader_new(test, .batch_size = 500);
-  calx_trainer *trainer =
-      calx_trainer_new(.devices = argc > 1 ? atoi(argv[1]) : 0,
-                       .max_epochs = 3);
-  if (status == NULL) {
-    status = calx_trainer_fit(trainer, &module, .train_dataloader = batches);
-  }
-  if (status == NULL) {
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(calx_metric *),
+                            .configure_model = model, .training_step = train,
+                            .configure_optimizers = optimizers,
+                            .validation_step = evaluate, .test_step = evaluate);
+  calx_dataset *seen, *unseen;
+  calx_status_print(stderr, calx_dataset_mnist(NULL, &seen, &unseen));
+  calx_loader *data = calx_loader_new(seen, .batch_size = 64, .shuffle = true);
+  calx_loader *tests = calx_loader_new(unseen, .batch_size = 500);
+  calx_trainer *trainer = calx_trainer_from_args(argc, argv, .max_epochs = 3);
+  calx_status *status = calx_trainer_fit(
+      trainer, &module, .train_dataloader = data, .val_dataloader = tests);
+  if (status == NULL)
     status = calx_trainer_test(trainer, &module, .test_dataloader = tests);
-  }
-  calx_status_print(stderr, status);
-  calx_trainer_free(trainer), calx_loader_free(batches),
-      calx_loader_free(tests);
-  calx_dataset_free(train), calx_dataset_free(test);
-  calx_shutdown();
-  return status != NULL;
+  return calx_status_print(stderr, status), calx_trainer_exit_code(trainer);
 }

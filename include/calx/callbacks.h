@@ -6,6 +6,8 @@
 #ifndef CALX_CALLBACKS_H
 #define CALX_CALLBACKS_H
 
+#include "calx/callbacks_progress.h"
+#include "calx/callbacks_training.h"
 #include "calx/trainer.h"
 
 #ifdef __cplusplus

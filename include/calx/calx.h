@@ -31,6 +31,7 @@
 #include "calx/layers.h"
 #include "calx/loggers.h"
 #include "calx/lr_scheduler.h"
+#include "calx/metrics.h"
 #include "calx/nn.h"
 #include "calx/ops.h"
 #include "calx/optim.h"
@@ -45,6 +46,7 @@
 #include "calx/tensor.h"
 #include "calx/text.h"
 #include "calx/trainer.h"
+#include "calx/trainer_args.h"
 #include "calx/transformer.h"
 #include "calx/transforms.h"
 

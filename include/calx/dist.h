@@ -36,7 +36,8 @@ CALX_API int calx_host_index(void);
 CALX_API int calx_host_count(void);
 /** Whether this rank is the first: of its host, or of all. */
 CALX_API bool calx_is_master_ordinal(bool local);
-/** printf on the first rank of all, flushed; silent on the others. */
+/** printf on the first rank of all, flushed; silent on the others. A progress
+ *  bar makes room for it. */
 CALX_API void calx_master_print(const char *format, ...) CALX_PRINTF(1, 2);
 
 // ---- starting ---------------------------------------------------------------

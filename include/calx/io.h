@@ -127,6 +127,8 @@ typedef struct CALX_OPTIONS calx_load_state_dict_options {
   /* lists of keys that the caller frees; NULL: they are not wanted */
   CALX_NAMED calx_value **out_missing;
   CALX_NAMED calx_value **out_unexpected;
+  /* of the dict's keys before the model's: "net." */
+  CALX_NAMED const char *prefix;
 } calx_load_state_dict_options;
 /**
  * Copies a dict's tensors, from the host or a device, into a model's parameters
@@ -273,6 +275,10 @@ typedef struct CALX_OPTIONS calx_load_options {
  * Tensors lie in the file's map, but for packed ones of .pt: replace a file, as
  * calx_save() does, do not change it in place. Nothing in a file is run. A .npy
  * is a tensor, a .npz a dict; big-endian and column-major arrays are turned.
+ * Of a .pt a namespace is a dict, a path a text, a number of numpy's a number.
+ * Objects of other classes make it unreadable, but in Lightning's checkpoints
+ * beside the states of the model and the optimisers: they are None there, and a
+ * line of the log says how many.
  * @param path  of any size; what it claims is checked against what it has,
  *              before anything is unpacked. Expanded tensors may come to 1 GiB
  * @errors  NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS it is damaged:

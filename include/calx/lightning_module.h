@@ -60,8 +60,8 @@ typedef void calx_trainer_load_state_dict_fn(calx_trainer *trainer, void *self,
 
 /** What modules and callbacks may do beside the loop; NULL: nothing. A
  *  callback's hook runs before the module's; at the end of a training epoch
- *  early stopping and checkpoints run after it. Errors go to the scope, and end
- *  the run. */
+ *  early stopping and checkpoints run after it. Errors go to the scope, those
+ * of the program by calx_scope_set_error(), and end the run. */
 typedef struct CALX_OPTIONS calx_trainer_hooks {
   CALX_NAMED calx_trainer_hook_fn *setup;
   /* the model is on its device: weights that modules share are tied here */

@@ -39,6 +39,11 @@ CALX_API calx_status *calx_scope_take_error(void) CALX_MUST_USE;
 /** The same, left where it is and owned by the scope. */
 CALX_API const calx_status *calx_scope_error(void);
 
+/** Takes a status of the program's own: it is the scope's error unless there is
+ *  one already. For functions without a result that others call, as hooks of
+ *  the trainer. NULL is accepted. */
+CALX_API void calx_scope_set_error(calx_status *status);
+
 #ifdef __cplusplus
 }
 #else

@@ -55,7 +55,7 @@ typedef struct CALX_OPTIONS calx_trainer_options {
   CALX_NAMED const char *max_time; /* "DD:HH:MM:SS"; NULL: no limit */
 
   /* batches of each rank: below 1 a share of them, from 1 on a number; 0: none;
-     all where it is not written */
+     INFINITY, or not written: all */
   CALX_NAMED double limit_train_batches;
   CALX_NAMED double limit_val_batches;
   CALX_NAMED double limit_test_batches;
@@ -109,10 +109,16 @@ typedef struct CALX_OPTIONS calx_trainer_options {
   CALX_NAMED bool no_progress_bar;
   CALX_NAMED bool no_model_summary;
   CALX_NAMED bool barebones; /* all of these off, to measure the trainer */
+  /* the logger in default_root_dir, where `loggers` has none: "tensorboard",
+     "csv", "json" */
+  CALX_NAMED const char *logger;
+  CALX_NAMED bool no_environment; /* CALX_TRAINER_* are not read */
 } calx_trainer_options;
 
-/** A trainer. Never NULL: calx_trainer_error() says what is wrong with the
- *  options. @errors INVALID_ARGUMENT Lightning's texts */
+/** A trainer. What is not written has the value of CALX_TRAINER_NAME, as of
+ *  CALX_TRAINER_MAX_EPOCHS, where there is that variable. Never NULL:
+ *  calx_trainer_error() says what is wrong with the options.
+ *  @errors INVALID_ARGUMENT Lightning's texts */
 CALX_API calx_trainer *calx_trainer_new_with(
     const calx_trainer_options *options);
 /** NULL is accepted. */
@@ -219,6 +225,11 @@ CALX_API bool calx_trainer_sanity_checking(const calx_trainer *trainer);
 CALX_API int calx_trainer_dataloader_idx(const calx_trainer *trainer);
 /** Batches of an epoch of training on this rank; -1: not known. */
 CALX_API int64_t calx_trainer_num_training_batches(const calx_trainer *trainer);
+/** Steps of the optimiser that the fit will have when it ends by max_epochs or
+ *  max_steps, for the length of a schedule; -1: not known, or without end.
+ *  @source trainer.estimated_stepping_batches */
+CALX_API int64_t
+calx_trainer_estimated_stepping_batches(const calx_trainer *trainer);
 /** Batches of loader i of the evaluation on this rank, in a sanity check those
  *  that it takes; -1: not known. */
 CALX_API int64_t calx_trainer_num_eval_batches(const calx_trainer *trainer,

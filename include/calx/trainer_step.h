@@ -8,15 +8,14 @@
 #define CALX_TRAINER_STEP_H
 
 #include "calx/lightning_module.h"
+#include "calx/loggers.h"
 #include "calx/lr_scheduler.h"
+#include "calx/metrics.h"
 #include "calx/optim.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Of calx/metrics.h. */
-typedef struct calx_metric calx_metric;
 
 // ---- optimisers -------------------------------------------------------------
 
@@ -69,6 +68,19 @@ CALX_API void calx_trainer_untoggle_optimizer(calx_trainer *trainer, size_t i);
 CALX_API void calx_trainer_clip_gradients(calx_trainer *trainer, size_t i,
                                           double value, const char *algorithm);
 
+// ---- hyperparameters --------------------------------------------------------
+
+/**
+ * What the run was started with: the first rank gives it to the loggers when
+ * training starts, and checkpoints have it as `hyper_parameters`. In
+ * configure_model or a setup; a name that is given again replaces the value.
+ * @param values  copied
+ * @errors INVALID_ARGUMENT a name that is NULL
+ * @source LightningModule.save_hyperparameters
+ */
+CALX_API void calx_trainer_save_hyperparameters(
+    calx_trainer *trainer, const calx_hyperparameter *values, size_t count);
+
 // ---- logged values ----------------------------------------------------------
 
 /** What is shown of a step's values, and how they become one of an epoch. */
@@ -104,10 +116,19 @@ CALX_API void calx_trainer_log_number_with(
     calx_trainer *trainer, const char *name, double value,
     const calx_trainer_log_options *options);
 /**
+ * In configure_model or a setup: the trainer takes a metric of this rank, which
+ * it frees after the run.
+ * @return the metric, for the steps; NULL: it could not be taken, and is freed
+ * @errors that of the metric; FAILED_PRECONDITION outside of a run
+ */
+CALX_API calx_metric *calx_trainer_add_metric(calx_trainer *trainer,
+                                              calx_metric *metric);
+/**
  * Logs a metric that this step has updated: at the end of the epoch its value
  * over all updates and ranks, after which it is reset. On steps, where on_step
  * is 1, `value` of calx_metric_forward().
- * @param metric  must live until the end of the run
+ * @param metric  must live until the end of the run, as one that
+ *        calx_trainer_add_metric() took
  * @param value  of this batch; NULL where on_step is not 1
  * @errors as calx_trainer_log; those of the metric
  * @source LightningModule.log of a torchmetrics.Metric

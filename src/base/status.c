@@ -51,6 +51,7 @@ static calx_status absent[] = {
   [CX_ABSENT_LOADER] = ABSENT("the loader is NULL"),
   [CX_ABSENT_PARALLEL_LOADER] = ABSENT("the parallel loader is NULL"),
   [CX_ABSENT_LOGGER] = ABSENT("the logger is NULL"),
+  [CX_ABSENT_METRIC] = ABSENT("the metric is NULL"),
 };
 
 void calx_at_(const calx_site *site)

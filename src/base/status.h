@@ -46,7 +46,8 @@ typedef enum cx_absent_kind {
   CX_ABSENT_SAMPLER,
   CX_ABSENT_LOADER,
   CX_ABSENT_PARALLEL_LOADER,
-  CX_ABSENT_LOGGER
+  CX_ABSENT_LOGGER,
+  CX_ABSENT_METRIC
 } cx_absent_kind;
 CX_COLD calx_status *cx_absent(cx_absent_kind kind) CALX_MUST_USE;
 

@@ -132,6 +132,58 @@ void cx_text_real(cx_text *text, const char *format, double value)
   }
 }
 
+// ---- columns ----------------------------------------------------------------
+
+// The bytes of the character at s, which is not the end, and its columns.
+static size_t character(const char *s, size_t *out_columns)
+{
+  // East Asian Width W and F of Unicode 15.
+  static const uint32_t wide[][2] = {
+    { 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },
+    { 0xa960, 0xa97c },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
+    { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },
+    { 0x1f300, 0x1f64f }, { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff },
+    { 0x20000, 0x3fffd }
+  };
+  const unsigned char *u = (const unsigned char *)s;
+  const size_t bytes = cx_text_utf8(u);
+  *out_columns = 1;
+  if (u[0] == 0x1b && u[1] == '[') {
+    size_t n = 2 + strspn(s + 2, "0123456789;");
+    *out_columns = 0;
+    return s[n] == 'm' ? n + 1 : n;
+  }
+  if (bytes < 3) return bytes == 0 ? 1 : bytes;
+  uint32_t code = u[0] & (0xffu >> (bytes + 1));
+  for (size_t i = 1; i < bytes; i++) code = code << 6 | (u[i] & 0x3f);
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+    if (code >= wide[i][0] && code <= wide[i][1]) *out_columns = 2;
+  }
+  return bytes;
+}
+
+size_t cx_text_columns(const char *s)
+{
+  size_t sum = 0, columns;
+  while (*s != '\0') {
+    s += character(s, &columns);
+    sum += columns;
+  }
+  return sum;
+}
+
+size_t cx_text_fit(const char *s, size_t columns)
+{
+  size_t at = 0, used = 0, more;
+  while (s[at] != '\0') {
+    const size_t bytes = character(s + at, &more);
+    if (used + more > columns) break;
+    used += more;
+    at += bytes;
+  }
+  return at;
+}
+
 // ---- text from outside ------------------------------------------------------
 
 size_t cx_text_utf8(const unsigned char *s)

@@ -49,6 +49,12 @@ void cx_text_real(cx_text *text, const char *format, double value);
 // The bytes of the UTF-8 sequence at s (RFC 3629); 0: there is none.
 size_t cx_text_utf8(const unsigned char *s);
 
+// The columns of a text on a terminal: two of a wide character (East Asian),
+// none of what sets colours (ESC [ … m), one of every other.
+size_t cx_text_columns(const char *s);
+// The bytes of s that fit into so many columns.
+size_t cx_text_fit(const char *s, size_t columns);
+
 // A text from outside in a form that may be shown on a terminal, cut to what
 // fits `out`: what is not UTF-8 becomes question marks, control characters
 // become spaces, U+0080 to U+009F are left out.

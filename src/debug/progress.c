@@ -1,24 +1,18 @@
 // debug/progress: the line of a loop, see calx/progress.h.
-//
-// The thread that compiles and the one that logs may be others than the line's:
-// what is drawn on a terminal is drawn under a lock. One line is shown at a
-// time, the newest.
 #include "calx/progress.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/text.h"
 #include "base/trace.h"
+#include "debug/screen.h"
 #include "lazy/lazy.h"
 #include "profiler/profiler.h"
 
-enum { MOST_VALUES = 8, WIDTH = 80, LINES = 10, UNKNOWN_EVERY = 100 };
+enum { MOST_VALUES = 8, LINES = 10, UNKNOWN_EVERY = 100 };
 #define REDRAW_NS INT64_C(100000000)
 
 typedef struct progress_value {
@@ -32,8 +26,9 @@ struct calx_progress {
   char *label, *unit;
   FILE *file;
   bool is_shown, is_terminal;
+  cx_debug_screen screen;  // on a terminal
   int64_t total, every, steps, items;
-  int64_t begun, drawn;             // ns
+  int64_t begun;                    // ns
   int64_t first_step, first_items;  // ns: the rate leaves out the first step
   int64_t printed;                  // step of the last plain line
   progress_value values[MOST_VALUES];
@@ -41,12 +36,6 @@ struct calx_progress {
 };
 
 static calx_progress nil;  // what making one gives without memory
-
-static struct {
-  cx_mutex lock;
-  calx_progress *line;  // on a terminal; NULL: none
-  bool is_drawn;
-} screen = { .lock = CX_MUTEX_INIT };
 
 // ---- text -------------------------------------------------------------------
 
@@ -103,74 +92,12 @@ static void put_line(cx_text *out, const calx_progress *p)
 
 // ---- drawing ----------------------------------------------------------------
 
-static int width_of(FILE *file)
-{
-  struct winsize size;
-  if (ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    return size.ws_col;
-  }
-  const char *columns = getenv("COLUMNS");
-  const int n = columns != NULL ? atoi(columns) : 0;
-  return n > 0 ? n : WIDTH;
-}
-
-// Bytes of the characters, one column each, that fit beside the cursor.
-static int cut(const char *text, int columns)
-{
-  int at = 0;
-  for (int n = 1; text[at] != '\0' && n < columns; n++) {
-    at++;
-    while (((unsigned char)text[at] & 0xC0) == 0x80) at++;  // UTF-8's rest
-  }
-  return at;
-}
-
-// Under the screen's lock.
-static void draw(calx_progress *p, const char *more)
+static void draw(calx_progress *p)
 {
   cx_text text = { 0 };
   put_line(&text, p);
-  cx_text_append(&text, more);
-  const char *line = cx_text_str(&text);
-  fprintf(p->file, "\r%.*s\033[K", cut(line, width_of(p->file)), line);
-  fflush(p->file);
+  cx_debug_screen_draw(&p->screen, cx_text_str(&text));
   cx_text_free(&text);
-  p->drawn = cx_now_ns();
-  screen.is_drawn = true;
-}
-
-static void on_compile(const cx_trace_program *program)
-{
-  (void)program;
-  cx_lock(&screen.lock);
-  if (screen.line != NULL) draw(screen.line, " compiling…");
-  cx_unlock(&screen.lock);
-}
-
-static void on_compiled(const cx_trace_program *program,
-                        const cx_trace_sizes *sizes)
-{
-  (void)program;
-  (void)sizes;
-  cx_lock(&screen.lock);
-  if (screen.line != NULL && screen.is_drawn) draw(screen.line, "");
-  cx_unlock(&screen.lock);
-}
-
-static const cx_trace_listener listener = { .compile = on_compile,
-                                            .compiled = on_compiled };
-
-// A line of the log takes the place of ours, which comes back at its next step.
-static void make_room(void)
-{
-  cx_lock(&screen.lock);
-  if (screen.line != NULL && screen.is_drawn) {
-    fputs("\r\033[K", screen.line->file);
-    fflush(screen.line->file);
-    screen.line->drawn = 0;
-    screen.is_drawn = false;
-  }
-  cx_unlock(&screen.lock);
 }
 
 static void print_plain(calx_progress *p)
@@ -191,9 +118,7 @@ static void show(calx_progress *p)
     if (p->steps % p->every == 0 && !last) print_plain(p);
     return;  // the last line comes with the end, when all values are known
   }
-  cx_lock(&screen.lock);
-  if (screen.line == p && cx_now_ns() - p->drawn >= REDRAW_NS) draw(p, "");
-  cx_unlock(&screen.lock);
+  if (cx_debug_screen_is_due(&p->screen, REDRAW_NS)) draw(p);
 }
 
 // ---- values -----------------------------------------------------------------
@@ -283,29 +208,6 @@ static void free_progress(calx_progress *p)
   cx_free(p);
 }
 
-static void begin_screen(calx_progress *p)
-{
-  cx_trace_listen(&listener);
-  cx_trace_want(CX_TRACE_PROGRAMS, true);
-  cx_log_set_before(make_room);
-  cx_lock(&screen.lock);
-  screen.line = p;
-  draw(p, "");
-  cx_unlock(&screen.lock);
-}
-
-static void end_screen(calx_progress *p)
-{
-  cx_lock(&screen.lock);
-  draw(p, "");
-  fputc('\n', p->file);
-  fflush(p->file);
-  if (screen.line == p) screen.line = NULL;
-  screen.is_drawn = false;
-  cx_unlock(&screen.lock);
-  cx_trace_want(CX_TRACE_PROGRAMS, false);
-}
-
 calx_progress *calx_progress_new_with(const char *label, int64_t total,
                                       const calx_progress_options *o)
 {
@@ -325,9 +227,12 @@ calx_progress *calx_progress_new_with(const char *label, int64_t total,
                                        : UNKNOWN_EVERY;
   p->is_shown =
       cx_trace_ranks_here().first + cx_lazy_device_index_of_thread() == 0;
-  p->is_terminal = isatty(fileno(p->file)) == 1;
+  p->is_terminal = cx_debug_is_terminal(p->file);
   p->begun = cx_now_ns();
-  if (p->is_shown && p->is_terminal) begin_screen(p);
+  if (p->is_shown && p->is_terminal) {
+    cx_debug_screen_begin(&p->screen, p->file, 0);
+    draw(p);
+  }
   return p;
 }
 
@@ -351,7 +256,8 @@ void calx_progress_end(calx_progress *p)
     while (p->values[i].waiting[0] != NULL) read_oldest(&p->values[i]);
   }
   if (p->is_shown && p->is_terminal) {
-    end_screen(p);
+    draw(p);
+    cx_debug_screen_end(&p->screen, true);
   } else if (p->is_shown && p->printed != p->steps) {
     print_plain(p);
   }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdio_ext.h>
 
+#include "debug/screen.h"
 #include "dist/dist.h"
 #include "lazy/lazy.h"
 
@@ -65,6 +66,7 @@ bool calx_is_master_ordinal(bool local)
 void calx_master_print(const char *format, ...)
 {
   if (!calx_is_master_ordinal(false)) return;
+  cx_debug_screen_make_room();
   va_list args;
   va_start(args, format);
   vprintf(format, args);

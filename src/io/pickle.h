@@ -1,7 +1,9 @@
 // io/pickle: the part of Python's pickle format that torch.save writes.
 //
 // Reading builds plain nodes in an arena and runs nothing: a table has the few
-// Python names that are known, and any other name is refused. Protocols 2 to 5.
+// Python names that are known. What any other name makes is a foreign node,
+// whatever is put into it; pt_read.c refuses it where it is part of the value.
+// Protocols 2 to 5.
 //
 // Source: Python's pickletools.py; torch/serialization.py, torch/_utils.py.
 #ifndef CX_IO_PICKLE_H
@@ -22,17 +24,23 @@ typedef enum cx_io_call {  // what a name of Python's means here
   CX_IO_TENSOR_TYPE,  // such a tensor's class
   CX_IO_STORAGE,      // a typed storage, or an untyped one
   CX_IO_DTYPE,
-  CX_IO_ORDERED_DICT,
+  CX_IO_DICT,       // dict's subclasses, such as OrderedDict
+  CX_IO_NAMESPACE,  // an object whose attributes are a dict's items
   CX_IO_SIZE,
   CX_IO_SET,
-  CX_IO_ENCODE  // _codecs.encode: bytes, in protocol 2
+  CX_IO_ENCODE,        // _codecs.encode: bytes, in protocol 2
+  CX_IO_PATH,          // pathlib's: a text
+  CX_IO_NUMPY_DTYPE,   // numpy.dtype
+  CX_IO_NUMPY_SCALAR,  // numpy's function that makes one: a number
+  CX_IO_UNKNOWN
 } cx_io_call;
 
 typedef enum cx_io_node_kind {
   CX_IO_NODE_VALUE,    // as `type` says
-  CX_IO_NODE_CALL,     // a known name
+  CX_IO_NODE_CALL,     // a name
   CX_IO_NODE_STORAGE,  // a tensor's memory
-  CX_IO_NODE_TENSOR
+  CX_IO_NODE_TENSOR,
+  CX_IO_NODE_FOREIGN  // what is not read: an unknown name's object
 } cx_io_node_kind;
 
 typedef struct cx_io_node cx_io_node;
@@ -51,8 +59,8 @@ struct cx_io_node {
   cx_io_node_kind what;
   calx_kind type;    // of a value
   calx_dtype dtype;  // of a storage, a tensor, a name; DEFAULT: untyped
-  cx_io_call call;
-  bool seen;  // by cx_io_each_tensor()
+  cx_io_call call;   // of a name, and of the dict that a class made
+  bool seen;         // by cx_io_each_tensor()
   union {
     int64_t integer;  // and bool
     double real;
@@ -68,6 +76,10 @@ struct cx_io_node {
       const cx_io_node *key;  // a text
       int64_t elements;       // of an untyped storage: bytes
     } storage;
+    struct {
+      const char *text;  // "module.name", in the arena; terminated
+      size_t at;         // of the instruction that it comes from
+    } name;  // of a name, of what is foreign; there a number has type INT
     cx_io_strided *tensor;
   } as;
 };
@@ -108,15 +120,41 @@ cx_io_node *cx_io_node_new(const cx_io_unpickling *u, calx_kind type);
 // memory.
 bool cx_io_node_add(const cx_io_unpickling *u, cx_io_node *list,
                     cx_io_node *item);
-// The node of a known Python name, or the error for an unknown one.
+// A node for what is not read.
+cx_io_node *cx_io_node_foreign(const cx_io_unpickling *u, calx_kind type,
+                               const char *text, size_t at);
+bool cx_io_node_is_foreign(const cx_io_node *node);  // or an unknown name
+// The node of a Python name.
 calx_status *cx_io_unpickle_name(cx_io_unpickling *u, const char *module,
                                  size_t module_size, const char *name,
                                  size_t name_size,
                                  cx_io_node **out) CALX_MUST_USE;
-// What calling a known name with a tuple gives.
+// What calling a name with a tuple gives.
 calx_status *cx_io_unpickle_call(cx_io_unpickling *u, const cx_io_node *callee,
                                  const cx_io_node *args,
                                  cx_io_node **out) CALX_MUST_USE;
+// What a foreign node or name makes.
+calx_status *cx_io_unpickle_foreign(cx_io_unpickling *u, const cx_io_node *of,
+                                    cx_io_node **out) CALX_MUST_USE;
+// An object of the class with these arguments, before it gets its state.
+calx_status *cx_io_unpickle_new(cx_io_unpickling *u, const cx_io_node *class,
+                                const cx_io_node *args,
+                                cx_io_node **out) CALX_MUST_USE;
+// Gives the object its state.
+calx_status *cx_io_unpickle_state(cx_io_unpickling *u, cx_io_node *object,
+                                  const cx_io_node *state) CALX_MUST_USE;
+// A path of its parts, a tuple of texts; a number of numpy's of its dtype and
+// bytes. *out is foreign where the arguments are others.
+calx_status *cx_io_unpickle_path(cx_io_unpickling *u, const cx_io_node *callee,
+                                 const cx_io_node *args,
+                                 cx_io_node **out) CALX_MUST_USE;
+calx_status *cx_io_unpickle_dtype(cx_io_unpickling *u, const cx_io_node *callee,
+                                  const cx_io_node *args,
+                                  cx_io_node **out) CALX_MUST_USE;
+calx_status *cx_io_unpickle_number(cx_io_unpickling *u,
+                                   const cx_io_node *callee,
+                                   const cx_io_node *args,
+                                   cx_io_node **out) CALX_MUST_USE;
 // The storage that a persistent id names.
 calx_status *cx_io_unpickle_storage(cx_io_unpickling *u, const cx_io_node *id,
                                     cx_io_node **out) CALX_MUST_USE;

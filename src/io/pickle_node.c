@@ -45,6 +45,23 @@ bool cx_io_node_add(const cx_io_unpickling *u, cx_io_node *list,
   return true;
 }
 
+cx_io_node *cx_io_node_foreign(const cx_io_unpickling *u, calx_kind type,
+                               const char *text, size_t at)
+{
+  cx_io_node *node = cx_io_node_new(u, type);
+  if (node == NULL) return NULL;
+  node->what = CX_IO_NODE_FOREIGN;
+  node->as.name.text = cx_arena_strndup(u->arena, text, strlen(text));
+  node->as.name.at = at;
+  return node->as.name.text != NULL ? node : NULL;
+}
+
+bool cx_io_node_is_foreign(const cx_io_node *node)
+{
+  return node->what == CX_IO_NODE_FOREIGN ||
+         (node->what == CX_IO_NODE_CALL && node->call == CX_IO_UNKNOWN);
+}
+
 typedef struct tensor_walk {
   void (*see)(void *user, const cx_io_node *tensor);
   void *user;

@@ -28,6 +28,10 @@ void cx_io_plan_free(cx_io_plan *plan);
 
 bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b);
 
+// calx_module_state_dict() with a prefix ("": none) before each key.
+calx_status *cx_io_state_dict(calx_module *model, const char *prefix,
+                              calx_value **out_dict) CALX_MUST_USE;
+
 // The plans behind calx_module_load_state_dict_with() and
 // calx_optimizer_load_state_dict().
 calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,

@@ -15,6 +15,8 @@
 
 typedef struct collecting {
   calx_value *dict;
+  cx_text key;    // begins with the prefix
+  size_t prefix;  // bytes of it
   calx_status *status;
 } collecting;
 
@@ -24,22 +26,36 @@ static void collect(void *user, const char *path, calx_entry_kind kind,
   (void)kind;
   collecting *c = user;
   if (c->status != NULL) return;
-  c->status = calx_value_set(c->dict, path, calx_value_tensor(tensor));
+  c->key.size = c->prefix;
+  cx_text_append(&c->key, path);
+  c->status = cx_text_failed(&c->key)
+                  ? cx_out_of_memory()
+                  : calx_value_set(c->dict, cx_text_str(&c->key),
+                                   calx_value_tensor(tensor));
 }
 
-calx_status *calx_module_state_dict(calx_module *model, calx_value **out_dict)
+calx_status *cx_io_state_dict(calx_module *model, const char *prefix,
+                              calx_value **out_dict)
 {
   *out_dict = NULL;
   CALX_TRY(cx_annotate(calx_module_error(model), "so it has no state dict"));
-  collecting c = { .dict = calx_value_container(CALX_KIND_DICT) };
+  collecting c = { .dict = calx_value_container(CALX_KIND_DICT),
+                   .prefix = strlen(prefix) };
   if (c.dict == NULL) return cx_out_of_memory();
+  cx_text_append(&c.key, prefix);
   calx_module_visit(model, collect, &c);
+  cx_text_free(&c.key);
   if (c.status != NULL) {
     calx_value_free(c.dict);
     return c.status;
   }
   *out_dict = c.dict;
   return NULL;
+}
+
+calx_status *calx_module_state_dict(calx_module *model, calx_value **out_dict)
+{
+  return cx_io_state_dict(model, "", out_dict);
 }
 
 // ---- what is wrong ----------------------------------------------------------
@@ -158,14 +174,16 @@ static calx_status *copy_all(const module_loading *l, cx_io_plan *plan)
 }
 
 static calx_status *make_plan(module_loading *l, calx_module *model,
-                              bool strict, cx_io_plan *plan)
+                              const calx_load_state_dict_options *o,
+                              cx_io_plan *plan)
 {
   l->missing = calx_value_container(CALX_KIND_LIST);
   l->unexpected = calx_value_container(CALX_KIND_LIST);
   if (l->missing == NULL || l->unexpected == NULL) return cx_out_of_memory();
-  CALX_TRY(calx_module_state_dict(model, &l->own));
+  CALX_TRY(
+      cx_io_state_dict(model, o->prefix != NULL ? o->prefix : "", &l->own));
   CALX_TRY(find_wrong(l));
-  CALX_TRY(report_wrong(l, model, strict));
+  CALX_TRY(report_wrong(l, model, !o->not_strict));
   return copy_all(l, plan);
 }
 
@@ -188,7 +206,7 @@ calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
         calx_kind_name(calx_value_kind(dict)));
   }
   module_loading l = { .given = dict };
-  calx_status *status = make_plan(&l, model, !o->not_strict, plan);
+  calx_status *status = make_plan(&l, model, o, plan);
   cx_text_free(&l.wrong);
   calx_value_free(l.own);
   move_list(o->out_missing, l.missing, status == NULL);
@@ -200,13 +218,12 @@ calx_status *calx_module_load_state_dict_with(
     calx_module *model, const calx_value *dict,
     const calx_load_state_dict_options *options)
 {
-  static const calx_load_state_dict_options none = { .size = sizeof none };
-  const calx_load_state_dict_options *o = options != NULL ? options : &none;
-  CALX_TRY(cx_options_check("load_state_dict", o->size, sizeof *o));
-  if (o->out_missing != NULL) *o->out_missing = NULL;
-  if (o->out_unexpected != NULL) *o->out_unexpected = NULL;
+  calx_load_state_dict_options o;
+  CALX_TRY(cx_options_take("load_state_dict", options, &o, sizeof o));
+  if (o.out_missing != NULL) *o.out_missing = NULL;
+  if (o.out_unexpected != NULL) *o.out_unexpected = NULL;
   cx_io_plan plan = { 0 };
-  calx_status *status = cx_io_module_plan(model, dict, o, &plan);
+  calx_status *status = cx_io_module_plan(model, dict, &o, &plan);
   if (status == NULL) cx_io_plan_give(&plan);
   cx_io_plan_free(&plan);
   return status;

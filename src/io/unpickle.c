@@ -122,9 +122,9 @@ static calx_status *read_long(cx_io_unpickling *u, int length_bytes)
   CALX_TRY(take_number(u, length_bytes, &length));
   CALX_TRY(take(u, length, &p));
   if (length > 8) {
-    return cx_io_unpickle_bad(
-        u, CALX_UNIMPLEMENTED,
-        "an integer of %" PRIu64 " bytes, at most 8 are possible", length);
+    char text[64];
+    snprintf(text, sizeof text, "an integer of %" PRIu64 " bytes", length);
+    return push(u, cx_io_node_foreign(u, CALX_KIND_INT, text, u->op));
   }
   for (size_t i = (size_t)length; i > 0; i--) n = n << 8 | p[i - 1];
   if (length > 0 && length < 8 && (p[length - 1] & 0x80) != 0) {
@@ -205,6 +205,10 @@ static calx_status *extend(cx_io_unpickling *u, calx_kind type, size_t from)
   size_t floor = u->n_marks > 0 ? u->marks[u->n_marks - 1] : 0;
   if (from <= floor) return damaged(u, "the stack is empty");
   cx_io_node *container = u->stack[from - 1];
+  if (cx_io_node_is_foreign(container)) {
+    u->depth = from;
+    return NULL;
+  }
   if (container->what != CX_IO_NODE_VALUE || container->type != type) {
     return cx_io_unpickle_bad(u, CALX_DATA_LOSS,
                               "items for a %s are put into something else",
@@ -301,18 +305,23 @@ static calx_status *reduce(cx_io_unpickling *u)
   return push(u, node);
 }
 
-// BUILD: state_dict() attaches version numbers to its OrderedDict, which are
-// ignored here. Nothing else may have a state.
+// NEWOBJ, and NEWOBJ_EX, which has arguments by name too.
+static calx_status *make_object(cx_io_unpickling *u, bool named)
+{
+  cx_io_node *args = NULL, *by_name = NULL, *class = NULL, *node = NULL;
+  if (named) CALX_TRY(pop(u, &by_name));
+  CALX_TRY(pop(u, &args));
+  CALX_TRY(pop(u, &class));
+  CALX_TRY(cx_io_unpickle_new(u, class, args, &node));
+  return push(u, node);
+}
+
 static calx_status *build(cx_io_unpickling *u)
 {
   cx_io_node *state = NULL, *object = NULL;
   CALX_TRY(pop(u, &state));
   CALX_TRY(top(u, &object));
-  if (object->what == CX_IO_NODE_VALUE && object->type == CALX_KIND_DICT) {
-    return NULL;
-  }
-  return cx_io_unpickle_bad(u, CALX_UNIMPLEMENTED,
-                            "the state of an object, which is not read");
+  return cx_io_unpickle_state(u, object, state);
 }
 
 static calx_status *persistent(cx_io_unpickling *u)
@@ -353,10 +362,6 @@ static calx_status *skip(cx_io_unpickling *u, int bytes)
 
 static calx_status *refuse(cx_io_unpickling *u, uint8_t op)
 {
-  if (op == 0x81 || op == 0x92 || op == 'i' || op == 'o') {
-    return cx_io_unpickle_bad(u, CALX_UNIMPLEMENTED,
-                              "an object of a class, which is not made");
-  }
   return cx_io_unpickle_bad(u, CALX_UNIMPLEMENTED,
                             "the instruction 0x%02x, which torch.save does not "
                             "write",
@@ -413,6 +418,8 @@ static calx_status *step(cx_io_unpickling *u, uint8_t op)
     case 'c': return read_name(u);
     case 0x93: return stack_name(u);
     case 'R': return reduce(u);
+    case 0x81: return make_object(u, false);
+    case 0x92: return make_object(u, true);
     case 'b': return build(u);
     case 'Q': return persistent(u);
     default: return refuse(u, op);

@@ -52,17 +52,42 @@ static const struct {
   { "torch complex64", CX_IO_DTYPE, CALX_C64 },
   { "torch complex128", CX_IO_DTYPE, CALX_C128 },
   { "torch Size", CX_IO_SIZE, 0 },
-  { "collections OrderedDict", CX_IO_ORDERED_DICT, 0 },
+  { "collections OrderedDict", CX_IO_DICT, 0 },
+  { "collections defaultdict", CX_IO_DICT, 0 },
+  { "collections Counter", CX_IO_DICT, 0 },
+  { "pytorch_lightning.utilities.parsing AttributeDict", CX_IO_DICT, 0 },
+  { "lightning.pytorch.utilities.parsing AttributeDict", CX_IO_DICT, 0 },
+  { "lightning_fabric.utilities.data AttributeDict", CX_IO_DICT, 0 },
+  { "lightning.fabric.utilities.data AttributeDict", CX_IO_DICT, 0 },
+  { "argparse Namespace", CX_IO_NAMESPACE, 0 },
+  { "types SimpleNamespace", CX_IO_NAMESPACE, 0 },
   { "builtins set", CX_IO_SET, 0 },
   { "__builtin__ set", CX_IO_SET, 0 },
+  { "builtins frozenset", CX_IO_SET, 0 },
+  { "__builtin__ frozenset", CX_IO_SET, 0 },
   { "_codecs encode", CX_IO_ENCODE, 0 },
+  { "pathlib PosixPath", CX_IO_PATH, 0 },
+  { "pathlib PurePosixPath", CX_IO_PATH, 0 },
+  { "pathlib._local PosixPath", CX_IO_PATH, 0 },
+  { "pathlib._local PurePosixPath", CX_IO_PATH, 0 },
+  { "numpy dtype", CX_IO_NUMPY_DTYPE, 0 },
+  { "numpy.core.multiarray scalar", CX_IO_NUMPY_SCALAR, 0 },
+  { "numpy._core.multiarray scalar", CX_IO_NUMPY_SCALAR, 0 },
 };
 
 calx_status *cx_io_unpickle_name(cx_io_unpickling *u, const char *module,
                                  size_t module_size, const char *name,
                                  size_t name_size, cx_io_node **out)
 {
-  *out = NULL;
+  char from[101], called[101], text[256];
+  cx_text_plain(module, module_size, from, sizeof from);
+  cx_text_plain(name, name_size, called, sizeof called);
+  snprintf(text, sizeof text, "%s.%s", from, called);
+  cx_io_node *node = cx_io_node_foreign(u, CALX_KIND_NONE, text, u->op);
+  *out = node;
+  if (node == NULL) return cx_out_of_memory();
+  node->what = CX_IO_NODE_CALL;
+  node->call = CX_IO_UNKNOWN;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *known = names[i].name;
     if (strlen(known) != module_size + 1 + name_size ||
@@ -70,20 +95,11 @@ calx_status *cx_io_unpickle_name(cx_io_unpickling *u, const char *module,
         memcmp(known + module_size + 1, name, name_size) != 0) {
       continue;
     }
-    cx_io_node *node = cx_io_node_new(u, CALX_KIND_NONE);
-    if (node == NULL) return cx_out_of_memory();
-    node->what = CX_IO_NODE_CALL;
     node->call = names[i].call;
     node->dtype = names[i].dtype;
-    *out = node;
-    return NULL;
+    break;
   }
-  return cx_io_unpickle_bad(
-      u, CALX_UNIMPLEMENTED,
-      "it wants '%.*s.%.*s', and nothing in a file is run: tensors, dicts, "
-      "lists, numbers and texts are read",
-      module_size > 100 ? 100 : (int)module_size, module,
-      name_size > 100 ? 100 : (int)name_size, name);
+  return NULL;
 }
 
 // ---- arguments --------------------------------------------------------------
@@ -117,6 +133,17 @@ static bool take_numbers(const cx_io_node *tuple, size_t rank, int64_t *out)
   return true;
 }
 
+// Whether an argument is foreign. What is made of it is so too: *out.
+static bool has_foreign(const cx_io_node *args, cx_io_node **out)
+{
+  for (size_t i = 0; i < args->as.list.count; i++) {
+    if (!cx_io_node_is_foreign(args->as.list.items[i])) continue;
+    *out = args->as.list.items[i];
+    return true;
+  }
+  return false;
+}
+
 // ---- calls ------------------------------------------------------------------
 
 // (storage, offset, sizes, strides, requires_grad, hooks, …); version 3 has the
@@ -126,6 +153,7 @@ static calx_status *rebuild(cx_io_unpickling *u, const cx_io_node *args,
 {
   cx_io_node *const *a = args->as.list.items;
   size_t n = args->as.list.count;
+  if (has_foreign(args, out)) return NULL;
   if (n < (has_dtype ? 7u : 6u) || a[0]->what != CX_IO_NODE_STORAGE ||
       !is_natural(a[1]) || !is_value(a[2], CALX_KIND_TUPLE)) {
     return wrong_arguments(u, "_rebuild_tensor");
@@ -167,6 +195,7 @@ static calx_status *rebuild(cx_io_unpickling *u, const cx_io_node *args,
 static calx_status *first_tensor(cx_io_unpickling *u, const char *call,
                                  const cx_io_node *args, cx_io_node **out)
 {
+  if (has_foreign(args, out)) return NULL;
   if (args->as.list.count == 0 ||
       args->as.list.items[0]->what != CX_IO_NODE_TENSOR) {
     return wrong_arguments(u, call);
@@ -181,6 +210,7 @@ static calx_status *from_type(cx_io_unpickling *u, const cx_io_node *args,
                               cx_io_node **out)
 {
   cx_io_node *const *a = args->as.list.items;
+  if (has_foreign(args, out)) return NULL;
   bool right = args->as.list.count == 4 && a[0]->what == CX_IO_NODE_CALL &&
                a[1]->what == CX_IO_NODE_CALL &&
                a[1]->call == CX_IO_TENSOR_TYPE &&
@@ -247,10 +277,13 @@ calx_status *cx_io_unpickle_call(cx_io_unpickling *u, const cx_io_node *callee,
                                  const cx_io_node *args, cx_io_node **out)
 {
   *out = NULL;
-  if (callee->what != CX_IO_NODE_CALL || !is_value(args, CALX_KIND_TUPLE)) {
+  bool foreign = cx_io_node_is_foreign(callee);
+  if ((callee->what != CX_IO_NODE_CALL && !foreign) ||
+      !is_value(args, CALX_KIND_TUPLE)) {
     return cx_io_unpickle_bad(u, CALX_DATA_LOSS,
                               "a call of something that is no name");
   }
+  if (foreign) return cx_io_unpickle_foreign(u, callee, out);
   switch (callee->call) {
     case CX_IO_REBUILD_2: return rebuild(u, args, false, out);
     case CX_IO_REBUILD_3: return rebuild(u, args, true, out);
@@ -263,15 +296,15 @@ calx_status *cx_io_unpickle_call(cx_io_unpickling *u, const cx_io_node *callee,
     case CX_IO_SIZE: return copy_items(u, args, CALX_KIND_TUPLE, out);
     case CX_IO_SET: return copy_items(u, args, CALX_KIND_SET, out);
     case CX_IO_ENCODE: return encode(u, args, out);
-    case CX_IO_ORDERED_DICT:
-      if (args->as.list.count != 0) {
-        return wrong_arguments(u, "collections.OrderedDict");
-      }
-      *out = cx_io_node_new(u, CALX_KIND_DICT);
-      return *out != NULL ? NULL : cx_out_of_memory();
+    case CX_IO_PATH: return cx_io_unpickle_path(u, callee, args, out);
+    case CX_IO_NUMPY_DTYPE: return cx_io_unpickle_dtype(u, callee, args, out);
+    case CX_IO_NUMPY_SCALAR: return cx_io_unpickle_number(u, callee, args, out);
+    case CX_IO_DICT:
+    case CX_IO_NAMESPACE: return cx_io_unpickle_new(u, callee, args, out);
     case CX_IO_TENSOR_TYPE:
     case CX_IO_STORAGE:
-    case CX_IO_DTYPE: break;
+    case CX_IO_DTYPE:
+    case CX_IO_UNKNOWN: break;
   }
   return cx_io_unpickle_bad(u, CALX_UNIMPLEMENTED,
                             "a call of a type, which is not made");
@@ -283,6 +316,7 @@ calx_status *cx_io_unpickle_storage(cx_io_unpickling *u, const cx_io_node *id,
 {
   *out = NULL;
   cx_io_node *const *a = id->as.list.items;
+  if (is_value(id, CALX_KIND_TUPLE) && has_foreign(id, out)) return NULL;
   bool right = is_value(id, CALX_KIND_TUPLE) && id->as.list.count == 5 &&
                is_value(a[0], CALX_KIND_STRING) && a[0]->as.text.size == 7 &&
                memcmp(a[0]->as.text.data, "storage", 7) == 0 &&

@@ -113,15 +113,19 @@ typedef struct host_launch {
   char port[16];
 } host_launch;
 
-static calx_status *check_host(const char *host)
+static calx_status *check_name(const char *what, const char *name)
 {
-  bool good = host[0] != '\0' && host[0] != '-';
-  for (const char *c = host; *c != '\0'; c++) {
+  bool good = name[0] != '\0' && name[0] != '-';
+  for (const char *c = name; *c != '\0'; c++) {
     good = good && (unsigned char)*c > ' ' && *c != 127;
   }
-  if (good) return NULL;
-  return cx_invalid("'%s' is no host; names with commas between are wanted",
-                    host);
+  return good ? NULL : cx_invalid("'%s' is no name of %s", name, what);
+}
+
+static calx_status *check_host(const char *host)
+{
+  return cx_annotate(check_name("a host", host),
+                     "names with commas between are wanted");
 }
 
 static calx_status *split_hosts(host_launch *l)
@@ -292,15 +296,34 @@ calx_status *cx_launcher_hosts_run(const cx_launcher_hosts_options *options,
 
 // ---- a TPU's workers --------------------------------------------------------
 
-// [cd FOLDER &&] exec env NAME=VALUE… PROGRAM…
+// Shell text that sets $calx to the variables by which the workers of a pod are
+// one job, nothing where there is one worker. gcloud runs one command on all,
+// so a worker finds its number and the others' addresses itself: in variables,
+// else at the metadata server, which gives "x:y:ADDRESS,x:y:ADDRESS".
+static const char find_job[] =
+    "about() { curl -sf -m 5 -H 'Metadata-Flavor: Google' "
+    "\"http://metadata.google.internal/computeMetadata/v1/instance/attributes/"
+    "$1\"; }; "
+    "calx=; number=${TPU_WORKER_ID:-$(about agent-worker-number)}; "
+    "hosts=${TPU_WORKER_HOSTNAMES:-$(about worker-network-endpoints | "
+    "sed 's/[^,:]*:[^,:]*:\\([^,:]*\\)[^,]*/\\1/g')}; "
+    "case $number,$hosts in "
+    ",* | *,) echo 'calx run: this worker trains alone: neither TPU_WORKER_ID "
+    "and TPU_WORKER_HOSTNAMES nor the metadata server tell it the others' >&2 "
+    ";; "
+    "*,*,*) calx=\"CALX_NNODES=$(echo $hosts | tr , '\\n' | grep -c .) "
+    "CALX_NODE_RANK=$number MASTER_ADDR=${hosts%%,*}\" ;; esac; ";
+
+// …; [cd FOLDER &&] exec env NAME=VALUE… PROGRAM…
 static calx_status *write_worker(const cx_launcher_tpu_options *o, cx_text *out)
 {
+  cx_text_append(out, find_job);
   if (o->folder != NULL) {
     cx_text_append(out, "cd");
     add_word(out, o->folder);
     cx_text_append(out, " && ");
   }
-  cx_text_append(out, "exec env");
+  cx_text_append(out, "exec env $calx");
   add_forwarded(out);
   cx_text_append(out, " PJRT_DEVICE=TPU");
   CALX_TRY(add_asked(out, o->forward));
@@ -323,7 +346,7 @@ calx_status *cx_launcher_tpu_run(const cx_launcher_tpu_options *options,
 {
   cx_text worker = { 0 }, gcloud = { 0 }, name = { 0 };
   *out = (cx_launcher_exit){ .rank = -1, .code = 1 };
-  CALX_TRY(check_host(options->name));
+  CALX_TRY(check_name("a TPU", options->name));
   calx_status *status = write_worker(options, &worker);
   write_gcloud(options, &gcloud);
   cx_text_format(&name, "TPU %s", options->name);

@@ -150,6 +150,7 @@ typedef struct cx_lazy_thread_state {
   const char *module;
   cx_lazy_composite_state composite;
   int64_t recorded;    // ops since the last sync
+  int64_t programs;    // that this thread ran
   calx_tensor *ended;  // with the last scope that ended
   calx_scope *unsettled;
   atomic_bool rescan;  // another thread changed a tensor of a scope of this one

@@ -189,6 +189,8 @@ calx_tensor *cx_lazy_apply(const cx_lazy_call *call, calx_tensor **outs);
 void cx_lazy_sync_pending(void);
 // Computes t's value if it is pending. False: the scope holds the reason.
 bool cx_lazy_read(calx_tensor *t);
+// Whether reading it would run nothing, though it may wait.
+bool cx_lazy_is_launched(const calx_tensor *t);
 
 // ---- programs without a graph: what is exported -----------------------------
 
@@ -245,6 +247,8 @@ void cx_lazy_random_restore(calx_device *device, uint64_t seed, uint64_t draws);
 // Live tensors, scopes: the tests' leak counts.
 long cx_lazy_tensor_live(void);
 long cx_lazy_scope_live(void);
+// Programs that the calling thread has run, reads of pending values too.
+int64_t cx_lazy_thread_programs(void);
 // Programs compiled for the current client so far.
 long cx_lazy_program_count(void);
 

@@ -41,7 +41,7 @@ static calx_tensor *call(calx_module *m, calx_tensor **in, size_t n)
       cx_lazy_module_path_set(m->path[0] != '\0' ? m->path : NULL);
   watch w = watched;
   calx_tensor *y = cx_nn_module_call(m, in, n);
-  if (w.fn != NULL && y != NULL) w.fn(w.user, m, y);
+  if (w.fn != NULL && y != NULL) w.fn(w.user, m, in, n, y);
   cx_lazy_module_path_set(before);
   if (y != NULL) return y;
   return cx_lazy_tensor_poison(cx_error(

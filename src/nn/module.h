@@ -69,8 +69,10 @@ cx_nn_module_entry *cx_nn_module_entry_of(const calx_module *m,
 // Registers a tensor of another module under a name; it has a further owner.
 calx_status *cx_nn_module_share(calx_module *m, const char *name,
                                 calx_tensor *shared) CALX_MUST_USE;
-// Called with each result of a module's forward, on this thread. NULL: none.
-typedef void cx_nn_watch_fn(void *user, calx_module *m, calx_tensor *y);
+// Called with the arguments and the result of each module's forward, on this
+// thread. NULL: none.
+typedef void cx_nn_watch_fn(void *user, calx_module *m, calx_tensor *const *in,
+                            size_t n_in, calx_tensor *y);
 void cx_nn_module_watch(cx_nn_watch_fn *fn, void *user);
 // Whether there is one: then a forward changes no parameter and no buffer.
 bool cx_nn_module_watched(void);

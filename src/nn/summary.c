@@ -7,41 +7,32 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "lazy/lazy.h"
-#include "nn/module.h"
+#include "nn/summary.h"
 #include "ops/ops.h"
 
-typedef struct summary_row {
-  calx_module *m;
-  bool called, was_training;
-  calx_dims shape;  // of the last result
-  int64_t flops;    // recorded by the module itself
-} summary_row;
-
-typedef struct summary {
-  summary_row *rows;  // each module before its children
-  size_t n, capacity;
-  bool failed;
-} summary;
-
-static void add_rows(summary *s, calx_module *m)
+static void add_rows(cx_nn_summary *s, calx_module *m)
 {
   if (!cx_grow(&s->rows, &s->capacity, s->n + 1, sizeof *s->rows)) {
     s->failed = true;
     return;
   }
-  s->rows[s->n++] = (summary_row){ .m = m, .was_training = m->training };
+  s->rows[s->n++] = (cx_nn_summary_row){ .m = m, .was_training = m->training };
   for (size_t i = 0; calx_module_child_at(m, i) != NULL; i++) {
     add_rows(s, calx_module_child_at(m, i));
   }
 }
 
-static void note_result(void *user, calx_module *m, calx_tensor *y)
+static void note_call(void *user, calx_module *m, calx_tensor *const *in,
+                      size_t n_in, calx_tensor *y)
 {
-  summary *s = user;
+  cx_nn_summary *s = user;
   for (size_t i = 0; i < s->n; i++) {
-    if (s->rows[i].m != m) continue;
-    s->rows[i].called = true;
-    s->rows[i].shape = calx_tensor_shape(y);
+    cx_nn_summary_row *row = &s->rows[i];
+    if (row->m != m || row->called) continue;
+    row->called = true;
+    row->out = calx_tensor_shape(y);
+    row->n_in = n_in;
+    for (size_t k = 0; k < n_in; k++) row->in[k] = calx_tensor_shape(in[k]);
   }
 }
 
@@ -111,7 +102,7 @@ static bool push(node_walk *w, const cx_graph_node *node)
   return true;
 }
 
-static void count_node(summary *s, const cx_graph_node *node)
+static void count_node(cx_nn_summary *s, const cx_graph_node *node)
 {
   int64_t flops = flops_of(node);
   if (flops == 0) return;
@@ -120,13 +111,13 @@ static void count_node(summary *s, const cx_graph_node *node)
     if (path != node->module && !(path[0] == '\0' && node->module == NULL)) {
       continue;
     }
-    s->rows[i].flops += flops;
+    s->rows[i].own_flops += flops;
     return;
   }
-  s->rows[0].flops += flops;  // of a module outside of this one
+  s->rows[0].own_flops += flops;  // of a module outside of this one
 }
 
-static void count_flops(summary *s, calx_tensor *y)
+static void count_flops(cx_nn_summary *s, calx_tensor *y)
 {
   node_walk w = { .depth = 0 };
   s->failed = s->failed || !push(&w, cx_lazy_tensor_value(y).node);
@@ -141,58 +132,62 @@ static void count_flops(summary *s, calx_tensor *y)
   cx_free(w.stack);
 }
 
-// ---- the table --------------------------------------------------------------
-
 static bool is_below(const calx_module *m, const calx_module *of)
 {
   while (m != NULL && m != of) m = m->parent;
   return m != NULL;
 }
 
-static int64_t flops_below(const summary *s, size_t at)
+static void sum_flops(cx_nn_summary *s)
 {
-  int64_t sum = 0;
-  for (size_t i = at; i < s->n; i++) {
-    if (is_below(s->rows[i].m, s->rows[at].m)) sum += s->rows[i].flops;
+  for (size_t at = 0; at < s->n; at++) {
+    for (size_t i = at; i < s->n; i++) {
+      if (!is_below(s->rows[i].m, s->rows[at].m)) continue;
+      s->rows[at].flops += s->rows[i].own_flops;
+    }
   }
-  return sum;
 }
 
-// 21840 as "21,840".
-static void write_number(char *out, size_t size, int64_t value)
+// ---- recording --------------------------------------------------------------
+
+static void record(cx_nn_summary *s, calx_dims shape, calx_dtype dtype)
 {
-  char digits[32];
-  int n = snprintf(digits, sizeof digits, "%" PRId64, value);
-  size_t used = 0;
-  for (int i = 0; i < n && used + 2 < size; i++) {
-    if (i != 0 && (n - i) % 3 == 0) out[used++] = ',';
-    out[used++] = digits[i];
+  calx_create_options o = { .size = sizeof o, .dtype = dtype };
+  for (size_t i = 0; i < s->n; i++) s->rows[i].m->training = false;
+  cx_lazy_no_grad_begin();
+  cx_nn_module_watch(note_call, s);
+  calx_tensor *y = calx_forward(s->rows[0].m, calx_zeros_with(shape, &o));
+  cx_nn_module_watch(NULL, NULL);
+  cx_lazy_no_grad_end();
+  for (size_t i = 0; i < s->n; i++) {
+    s->rows[i].m->training = s->rows[i].was_training;
   }
-  out[used] = '\0';
+  if (!cx_lazy_tensor_poisoned(y)) count_flops(s, y);
+  sum_flops(s);
 }
 
-static void write_row(cx_text *out, const char *name, const char *shape,
-                      int64_t parameters, int64_t flops)
+calx_status *cx_nn_summarize(calx_module *model, const calx_dims *input,
+                             calx_dtype dtype, cx_nn_summary *s)
 {
-  char p[48], f[48];
-  write_number(p, sizeof p, parameters);
-  write_number(f, sizeof f, flops);
-  cx_text_format(out, "%-36s %-22s %14s %18s\n", name, shape, p, f);
+  *s = (cx_nn_summary){ 0 };
+  add_rows(s, model);
+  calx_scope *scope = calx_scope_begin();
+  if (!s->failed && input != NULL) record(s, *input, dtype);
+  calx_status *status = calx_scope_end(scope);
+  if (status == NULL && s->failed) status = cx_out_of_memory();
+  if (status == NULL) return NULL;
+  cx_free(s->rows);
+  *s = (cx_nn_summary){ 0 };
+  return status;
 }
 
-static void write_shape(const summary_row *r, char *out, size_t size)
+// ---- numbers and names ------------------------------------------------------
+
+const char *cx_nn_summary_name(const cx_nn_summary *s, size_t row)
 {
-  size_t used = (size_t)snprintf(out, size, r->called ? "(" : "-");
-  for (size_t i = 0; r->called && i < r->shape.count && used < size; i++) {
-    used += (size_t)snprintf(out + used, size - used, "%s%" PRId64,
-                             i == 0 ? "" : ", ", r->shape.values[i]);
-  }
-  if (r->called && used < size) snprintf(out + used, size - used, ")");
+  return s->rows[row].m->path +
+         (row == 0 ? 0 : cx_nn_module_prefix(s->rows[0].m));
 }
-
-typedef struct trained {
-  int64_t n;
-} trained;
 
 static void count_trained(void *user, const char *path, calx_entry_kind kind,
                           calx_tensor *t)
@@ -200,11 +195,54 @@ static void count_trained(void *user, const char *path, calx_entry_kind kind,
   (void)path;
   (void)kind;
   if (cx_lazy_tensor_requires_grad(t)) {
-    ((trained *)user)->n += calx_tensor_numel(t);
+    *(int64_t *)user += calx_tensor_numel(t);
   }
 }
 
-static char *write_table(const summary *s)
+int64_t cx_nn_trainable_count(calx_module *m)
+{
+  int64_t n = 0;
+  calx_module_parameters(m, count_trained, &n);
+  return n;
+}
+
+void cx_nn_put_grouped(cx_text *out, int64_t value)
+{
+  char digits[32];
+  const int n = snprintf(digits, sizeof digits, "%" PRId64, value);
+  for (int i = 0; i < n; i++) {
+    if (i != 0 && (n - i) % 3 == 0 && digits[i - 1] != '-') {
+      cx_text_char(out, ',');
+    }
+    cx_text_char(out, digits[i]);
+  }
+}
+
+// ---- the table --------------------------------------------------------------
+
+static void write_row(cx_text *out, const char *name, const char *shape,
+                      int64_t parameters, int64_t flops)
+{
+  cx_text p = { 0 }, f = { 0 };
+  cx_nn_put_grouped(&p, parameters);
+  cx_nn_put_grouped(&f, flops);
+  cx_text_format(out, "%-36s %-22s %14s %18s\n", name, shape, cx_text_str(&p),
+                 cx_text_str(&f));
+  cx_text_free(&p);
+  cx_text_free(&f);
+}
+
+static void write_shape(const cx_nn_summary_row *r, char *out, size_t size)
+{
+  size_t used = (size_t)snprintf(out, size, r->called ? "(" : "-");
+  for (size_t i = 0; r->called && i < r->out.count && used < size; i++) {
+    used += (size_t)snprintf(out + used, size - used, "%s%" PRId64,
+                             i == 0 ? "" : ", ", r->out.values[i]);
+  }
+  if (r->called && used < size) snprintf(out + used, size - used, ")");
+}
+
+static char *write_table(const cx_nn_summary *s)
 {
   cx_text out = { 0 };
   cx_text_format(&out, "%-36s %-22s %14s %18s\n", "layer", "output shape",
@@ -218,31 +256,12 @@ static char *write_table(const summary *s)
     snprintf(name, sizeof name, i != 0 ? "%*s%s (%s)" : "%*s%.0s%s",
              2 * (m->depth - top), "", own, m->kind);
     write_shape(&s->rows[i], shape, sizeof shape);
-    write_row(&out, name, shape, calx_module_param_count(m), flops_below(s, i));
+    write_row(&out, name, shape, calx_module_param_count(m), s->rows[i].flops);
   }
-  trained t = { 0 };
-  calx_module_parameters(s->rows[0].m, count_trained, &t);
-  char number[48];
-  write_number(number, sizeof number, t.n);
-  cx_text_format(&out, "trained parameters: %s\n", number);
+  cx_text_append(&out, "trained parameters: ");
+  cx_nn_put_grouped(&out, cx_nn_trainable_count(s->rows[0].m));
+  cx_text_char(&out, '\n');
   return cx_text_take(&out);
-}
-
-// ---- recording --------------------------------------------------------------
-
-static void record(summary *s, calx_dims shape, calx_dtype dtype)
-{
-  calx_create_options o = { .size = sizeof o, .dtype = dtype };
-  for (size_t i = 0; i < s->n; i++) s->rows[i].m->training = false;
-  cx_lazy_no_grad_begin();
-  cx_nn_module_watch(note_result, s);
-  calx_tensor *y = calx_forward(s->rows[0].m, calx_zeros_with(shape, &o));
-  cx_nn_module_watch(NULL, NULL);
-  cx_lazy_no_grad_end();
-  for (size_t i = 0; i < s->n; i++) {
-    s->rows[i].m->training = s->rows[i].was_training;
-  }
-  if (!cx_lazy_tensor_poisoned(y)) count_flops(s, y);
 }
 
 char *calx_summary_str_with(calx_module *model, calx_dims input_shape,
@@ -255,12 +274,8 @@ char *calx_summary_str_with(calx_module *model, calx_dims input_shape,
     cx_lazy_scope_pin(cx_annotate(status, "so there is no summary"));
     return NULL;
   }
-  summary s = { .n = 0 };
-  add_rows(&s, model);
-  calx_scope *scope = calx_scope_begin();
-  if (!s.failed) record(&s, input_shape, o.dtype);
-  status = calx_scope_end(scope);
-  if (status == NULL && s.failed) status = cx_out_of_memory();
+  cx_nn_summary s;
+  status = cx_nn_summarize(model, &input_shape, o.dtype, &s);
   char *text = status == NULL ? write_table(&s) : NULL;
   cx_free(s.rows);
   if (text == NULL && status == NULL) status = cx_out_of_memory();

@@ -5,8 +5,9 @@
 // is the library's own engine ("calx", "cpu") or a plugin that calx knows, in
 // the folders that `./dev setup --engines` and the system fill; "xla-cpu" is
 // XLA's CPU plugin. Where the caller names nothing, CALX_PLUGIN does, then
-// PJRT_DEVICE (of PyTorch/XLA), then the machine: a TPU, else a CUDA card, else
-// the CPU with the library's engine.
+// PJRT_DEVICE (of PyTorch/XLA), then the variables of its former runtime
+// (xrt.c), then the machine: a TPU, else a CUDA card, else the CPU with the
+// library's engine.
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,7 +22,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "pjrt/internal.h"
-#include "world/world.h"
 
 #define REGISTERED "PJRT_NAMES_AND_LIBRARY_PATHS"
 
@@ -181,6 +181,15 @@ static const struct known {
   { .name = "xla-cpu", .look = look_for_cpu },
 };
 
+bool cx_pjrt_has_surely(const char *name, const char *dev)
+{
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(known[i].name, name) != 0) continue;
+    return known[i].is_surely_there != NULL && known[i].is_surely_there(dev);
+  }
+  return false;
+}
+
 // ---- by name ----
 
 static void search_free(plugin_search *s)
@@ -321,53 +330,46 @@ static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
                 : find_named(name != NULL ? name : "calx", out);
 }
 
+// What the environment names; NULL: nothing. A note on the variables of XRT
+// comes with it.
+static calx_status *ask_environment(cx_pjrt_choice *out,
+                                    const char **out_wanted,
+                                    const char **out_source)
+{
+  *out_wanted = cx_env_text(*out_source = "CALX_PLUGIN");
+  if (*out_wanted == NULL) {
+    *out_wanted = cx_env_text(*out_source = "PJRT_DEVICE");
+  }
+  cx_text note = { 0 };
+  cx_pjrt_xrt_note(*out_wanted != NULL, &note);
+  bool failed = cx_text_failed(&note);
+  if (note.size > 0) out->old = cx_text_take(&note);
+  cx_text_free(&note);
+  if (*out_wanted == NULL) *out_wanted = cx_pjrt_xrt_device(out_source);
+  return failed ? cx_out_of_memory() : NULL;
+}
+
+static calx_status *find(const char *name_or_path, const char *dev,
+                         cx_pjrt_choice *out)
+{
+  const char *wanted = name_or_path, *source = NULL;
+  if (wanted == NULL) CALX_TRY(ask_environment(out, &wanted, &source));
+  if (wanted == NULL) return find_automatic(dev, out);
+  if (is_path(wanted)) {
+    out->path = cx_strdup(wanted);
+    return out->path != NULL ? NULL : cx_out_of_memory();
+  }
+  calx_status *status = find_named(wanted, out);
+  return source == NULL ? status : cx_annotate(status, "as %s says", source);
+}
+
 calx_status *cx_pjrt_find(const char *name_or_path, const char *dev,
                           cx_pjrt_choice *out_choice)
 {
   *out_choice = (cx_pjrt_choice){ 0 };
-  const char *wanted = name_or_path;
-  const char *source = NULL;
-  if (wanted == NULL) wanted = cx_env_text(source = "CALX_PLUGIN");
-  if (wanted == NULL) wanted = cx_env_text(source = "PJRT_DEVICE");
-  calx_status *status = NULL;
-  if (wanted == NULL) {
-    status = find_automatic(dev, out_choice);
-  } else if (is_path(wanted)) {
-    out_choice->path = cx_strdup(wanted);
-    if (out_choice->path == NULL) status = cx_out_of_memory();
-  } else {
-    status = find_named(wanted, out_choice);
-    if (source != NULL) status = cx_annotate(status, "as %s says", source);
-  }
+  calx_status *status = find(name_or_path, dev, out_choice);
   if (status != NULL) cx_pjrt_choice_free(out_choice);
   return status;
-}
-
-void cx_pjrt_choice_free(cx_pjrt_choice *choice)
-{
-  cx_free(choice->path);
-  cx_free(choice->name);
-  cx_free(choice->unused);
-  *choice = (cx_pjrt_choice){ 0 };
-}
-
-calx_status *cx_pjrt_annotate_automatic(const char *name, calx_status *why)
-{
-  return cx_annotate(why,
-                     "plugin '%s' was chosen for the accelerator that this "
-                     "machine has, and cannot be used (CALX_PLUGIN=calx: run "
-                     "on the CPU)",
-                     name);
-}
-
-void cx_pjrt_report_unused(const cx_pjrt_choice *choice)
-{
-  static atomic_flag reported = ATOMIC_FLAG_INIT;
-  if (choice->unused == NULL || cx_world_self()->local_process != 0 ||
-      atomic_flag_test_and_set(&reported)) {
-    return;
-  }
-  cx_log("device: %s", choice->unused);
 }
 
 cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path)

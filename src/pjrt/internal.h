@@ -57,6 +57,7 @@ typedef struct cx_pjrt_choice {
   // Accelerators that the machine has and that are not used, why, and how to
   // mend it; NULL: none. cx_free()
   char *unused;
+  char *old;  // a line on variables of XRT that are set; NULL: none. cx_free()
   bool embedded;  // the library's own engine; the path is where that is
 } cx_pjrt_choice;
 // `dev` is "/dev", where the chips and cards are looked for.
@@ -69,10 +70,30 @@ calx_status *cx_pjrt_annotate_automatic(const char *name,
                                         calx_status *why) CALX_MUST_USE;
 // Says `unused`, once for the process; CALX_QUIET does not silence it.
 void cx_pjrt_report_unused(const cx_pjrt_choice *choice);
+// Says `old`, once for the process; CALX_QUIET silences it.
+void cx_pjrt_report_old(const cx_pjrt_choice *choice);
+// CALX_QUIET, or another process of the host says it.
+bool cx_pjrt_is_quiet(void);
 bool cx_pjrt_has_tpu(const char *dev);
+// Whether `dev` shows a known accelerator beyond doubt.
+bool cx_pjrt_has_surely(const char *name, const char *dev);
 // Where cx_pjrt_plugin_open() looks for chips and cards; NULL: "/dev".
 void cx_pjrt_set_dev(const char *dev);
 cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path);
+
+// ---- variables of XRT ----
+
+// What PJRT_DEVICE would be, by the variables of XRT, and the one that says so.
+// NULL: none does.
+const char *cx_pjrt_xrt_device(const char **out_variable);
+// Appends one line about those that are set: what is translated, what has no
+// effect, what to write today. chosen: something else names the device, and
+// only variables about other things matter. Nothing where there is nothing to
+// say.
+void cx_pjrt_xrt_note(bool chosen, cx_text *out);
+// The i-th that is known; false: no more.
+bool cx_pjrt_xrt_variable(size_t i, const char **out_name,
+                          const char **out_today);
 
 // ---- calls ----
 

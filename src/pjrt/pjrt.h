@@ -28,6 +28,11 @@ typedef struct cx_pjrt_plugin cx_pjrt_plugin;
 // the files that were looked for.
 calx_status *cx_pjrt_plugin_open(const char *name_or_path,
                                  cx_pjrt_plugin **out_plugin) CALX_MUST_USE;
+// "cpu", "tpu" or "cuda", what opening NULL would give, without loading
+// anything; NULL: not known before that.
+const char *cx_pjrt_plugin_expected(void);
+// Whether the machine has an accelerator, "tpu" or "cuda", beyond doubt.
+bool cx_pjrt_machine_has(const char *name);
 // "calx", or the file's name.
 const char *cx_pjrt_plugin_name(const cx_pjrt_plugin *p);
 const char *cx_pjrt_plugin_path(const cx_pjrt_plugin *p);
@@ -39,6 +44,13 @@ calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p,
                                  cx_hash *out_hash) CALX_MUST_USE;
 // Appends a line for each attribute: "stablehlo_current_version = 1.16.1".
 void cx_pjrt_plugin_describe(cx_pjrt_plugin *p, cx_text *out);
+
+// How the library's own engine runs the kernels that it measured in this
+// process; see abi/calx_cpu.h. Freed with cx_free().
+calx_status *cx_pjrt_choices_save(int64_t **out,
+                                  size_t *out_count) CALX_MUST_USE;
+calx_status *cx_pjrt_choices_load(const int64_t *numbers,
+                                  size_t count) CALX_MUST_USE;
 
 // ---- clients: one per plugin and set of options ----
 typedef struct cx_pjrt_client cx_pjrt_client;

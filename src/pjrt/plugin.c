@@ -17,7 +17,6 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "pjrt/internal.h"
-#include "world/world.h"
 
 #define OLDEST_MINOR 29
 #define REORDERED_MINOR 56
@@ -240,18 +239,14 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   calx_status *status = open_file(&choice, out_plugin);
   cx_unlock(&plugins_lock);
   cx_pjrt_report_unused(&choice);
+  cx_pjrt_report_old(&choice);
   const bool accelerator = choice.automatic && !choice.embedded;
   if (status == NULL) {
     atomic_store(&(*out_plugin)->automatic, accelerator);
   } else if (accelerator) {
     status = cx_pjrt_annotate_automatic(choice.name, status);
   }
-  // The first process of a host logs it for all.
-  const char *quiet = getenv("CALX_QUIET");
-  bool is_quiet = quiet != NULL && *quiet != '\0' && *quiet != '0';
-  bool is_reported =
-      choice.automatic && !is_quiet && cx_world_self()->local_process == 0;
-  if (status == NULL && is_reported &&
+  if (status == NULL && choice.automatic && !cx_pjrt_is_quiet() &&
       !atomic_flag_test_and_set(&choice_was_reported)) {
     const cx_pjrt_plugin *p = *out_plugin;
     cx_log(
@@ -262,6 +257,28 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   }
   cx_pjrt_choice_free(&choice);
   return status;
+}
+
+const char *cx_pjrt_plugin_expected(void)
+{
+  static const char *const names[] = { [CX_PJRT_KIND_OTHER] = NULL,
+                                       [CX_PJRT_KIND_CPU] = "cpu",
+                                       [CX_PJRT_KIND_TPU] = "tpu",
+                                       [CX_PJRT_KIND_CUDA] = "cuda" };
+  cx_pjrt_choice choice;
+  calx_status *status = cx_pjrt_find(NULL, dev_folder, &choice);
+  if (status != NULL) {  // whoever opens it is told
+    calx_status_free(status);
+    return NULL;
+  }
+  const cx_pjrt_kind kind = cx_pjrt_kind_of(choice.name, choice.path);
+  cx_pjrt_choice_free(&choice);
+  return names[kind];
+}
+
+bool cx_pjrt_machine_has(const char *name)
+{
+  return cx_pjrt_has_surely(name, dev_folder);
 }
 
 const char *cx_pjrt_plugin_name(const cx_pjrt_plugin *p)
@@ -293,6 +310,16 @@ calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p, cx_hash *out_hash)
   *out_hash = p->hash;
   cx_unlock(&p->lock);
   return status;
+}
+
+calx_status *cx_pjrt_choices_save(int64_t **out, size_t *out_count)
+{
+  return calx_cpu_choices_save(out, out_count);
+}
+
+calx_status *cx_pjrt_choices_load(const int64_t *numbers, size_t count)
+{
+  return calx_cpu_choices_load(numbers, count);
 }
 
 void cx_pjrt_plugin_describe(cx_pjrt_plugin *p, cx_text *out)

@@ -19,6 +19,14 @@ typedef enum cx_train_accelerator {
   CX_TRAIN_CUDA
 } cx_train_accelerator;
 
+// The logger that the trainer makes where the program gives none.
+typedef enum cx_train_logger {
+  CX_TRAIN_LOGGER_UNNAMED,  // TensorBoard's
+  CX_TRAIN_TENSORBOARD,
+  CX_TRAIN_CSV,
+  CX_TRAIN_JSON
+} cx_train_logger;
+
 // The options with their defaults.
 typedef struct cx_train_config {
   cx_train_accelerator accelerator;
@@ -43,19 +51,28 @@ typedef struct cx_train_config {
   bool deterministic, detect_anomaly, terminate_on_nan;
   bool profiles_simply, profiles_xla;
   bool no_distributed_sampler;
+  cx_train_logger logger;
   bool no_logger, no_checkpointing, no_progress_bar, no_model_summary;
   bool barebones;
   uint64_t seed;
 } cx_train_config;
 
+// Says nothing of what is no error: cx_train_report_options() does.
 calx_status *cx_train_configure(const calx_trainer_options *options,
                                 cx_train_config *out) CALX_MUST_USE;
+// Lines about what the options lead to.
+void cx_train_report_options(const calx_trainer_options *options,
+                             const cx_train_config *config);
 // Devices, accelerator, strategy and precision, which depend on each other.
 calx_status *cx_train_configure_devices(const calx_trainer_options *options,
                                         cx_train_config *out) CALX_MUST_USE;
+// Of the option, for messages.
+const char *cx_train_accelerator_text(const calx_trainer_options *options);
 // Whether a TPU of n devices can be shared out like that.
 calx_status *cx_train_check_tpu_devices(const cx_train_config *config,
                                         int n) CALX_MUST_USE;
+// A TPU has no 64-bit floats.
+calx_status *cx_train_refuse_f64(void) CALX_MUST_USE;
 // "DD:HH:MM:SS" in seconds; NULL: 0. `name` is the option's, for messages.
 calx_status *cx_train_parse_time(const char *name, const char *text,
                                  double *out) CALX_MUST_USE;

@@ -37,12 +37,13 @@ static calx_sampler *unrepeated_sampler(const calx_dataset *dataset)
 
 // ---- loaders ----------------------------------------------------------------
 
-static bool is_shared_out(const calx_trainer *t, const calx_loader *from)
+// A sampler of the program's stays. One rank shuffles as several do, so that it
+// sees the same samples in each step.
+static bool may_share_out(const calx_trainer *t, const calx_loader *from)
 {
   const calx_dataset *dataset = cx_data_loader_dataset(from);
-  return calx_world_size() > 1 && !t->config.no_distributed_sampler &&
-         dataset != NULL && dataset->iterable == NULL &&
-         !cx_data_loader_has_sampler(from);
+  return !t->config.no_distributed_sampler && dataset != NULL &&
+         dataset->iterable == NULL && !cx_data_loader_has_sampler(from);
 }
 
 static calx_sampler *share_of(const calx_trainer *t, const calx_loader *from,
@@ -61,8 +62,9 @@ static calx_sampler *share_of(const calx_trainer *t, const calx_loader *from,
 static calx_status *take_sampler(const calx_trainer *t, const calx_loader *from,
                                  bool trains, cx_train_loader *out)
 {
-  out->is_shared_out = is_shared_out(t, from);
-  if (out->is_shared_out) {
+  out->is_shared_out = calx_world_size() > 1 && may_share_out(t, from);
+  if (out->is_shared_out ||
+      (trains && cx_data_loader_is_shuffled(from) && may_share_out(t, from))) {
     out->sampler = share_of(t, from, trains);
   } else if (t->config.overfits && cx_data_loader_is_shuffled(from)) {
     out->sampler = calx_sequential_sampler(cx_data_loader_dataset(from));
@@ -94,6 +96,7 @@ calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,
   out->samples = dataset != NULL && dataset->iterable == NULL
                      ? calx_dataset_size(dataset)
                      : -1;
+  out->is_off = out->samples == 0 || (!limit->is_share && limit->value == 0);
   return cx_train_limited(limit, name, calx_loader_size(out->loader),
                           &out->batches);
 }
@@ -193,7 +196,7 @@ void cx_train_close_evaluation(calx_trainer *t)
 bool cx_train_has_evaluation(const calx_trainer *t)
 {
   for (size_t i = 0; i < t->n_evaluated; i++) {
-    if (t->evaluated[i].batches != 0) return true;
+    if (!t->evaluated[i].is_off) return true;
   }
   return false;
 }

@@ -1,5 +1,6 @@
 // train/evaluate: a pass over the data of validation, test or prediction:
 // without gradients, the model in evaluation mode, no sample twice.
+#include "base/alloc.h"
 #include "calx/autocast.h"
 #include "calx/autograd.h"
 #include "lazy/lazy.h"
@@ -63,7 +64,7 @@ static void run_step(calx_trainer *t, const evaluation *p,
   if (autocasts) calx_autocast_begin(t->config.autocast);
   t->hook = p->step;
   cx_train_profile_begin(t, NULL, p->step->name);
-  t->output = call_step(t, batch, i);
+  cx_train_set_output(t, call_step(t, batch, i));
   cx_train_profile_end(t);
   t->hook = NULL;
   if (autocasts) calx_autocast_end();
@@ -86,7 +87,7 @@ static calx_status *run_batch(calx_trainer *t, const evaluation *p,
     cx_lazy_scope_pin(cx_train_results_step(t, &t->evaluation_results));
   }
   cx_train_call_batch(t, p->batch_end, &batch, i);
-  t->output = NULL;
+  cx_train_set_output(t, NULL);
   return calx_scope_end(scope);
 }
 
@@ -101,6 +102,7 @@ static calx_status *run_loader(calx_trainer *t, const evaluation *p, int index)
   for (int64_t i = 0; status == NULL && i != most; i++) {
     if (!calx_loader_next(l->loader, &batch)) break;
     status = run_batch(t, p, &batch, i);
+    if (status == NULL) status = cx_train_check_evaluation_signals(t);
   }
   calx_loader_end_epoch(l->loader);
   return status != NULL ? status : calx_scope_take_error();
@@ -131,20 +133,56 @@ static calx_status *run_loaders(calx_trainer *t, const evaluation *p)
   return calx_scope_take_error();
 }
 
+// ---- the modes of the model's parts -----------------------------------------
+
+// A part may be in evaluation mode while the model trains, as a frozen
+// backbone. Source: lightning.pytorch.loops.utilities._ModuleMode.
+typedef struct part_mode {
+  calx_module *part;
+  bool trains;
+} part_mode;
+
+typedef struct mode_list {
+  part_mode *list;  // each module after its children
+  size_t n, capacity;
+  bool failed;
+} mode_list;
+
+static void keep_mode(void *user, const char *path, calx_module *module)
+{
+  (void)path;
+  mode_list *m = user;
+  if (!cx_grow(&m->list, &m->capacity, m->n + 1, sizeof *m->list)) {
+    m->failed = true;
+    return;
+  }
+  m->list[m->n++] = (part_mode){ module, calx_module_is_training(module) };
+}
+
+// calx_module_train() sets all below a module too, so those come after it.
+static void restore_modes(mode_list *m)
+{
+  for (size_t i = m->n; i-- > 0;) {
+    calx_module_train(m->list[i].part, m->list[i].trains);
+  }
+  cx_free(m->list);
+}
+
 calx_status *cx_train_evaluate(calx_trainer *t)
 {
   const evaluation *p = kind_of(t);
   const cx_train_stage outer = t->stage;
   t->stage = stage_of(t);
-  const bool trains = calx_module_is_training(t->model);
+  mode_list modes = { 0 };
+  calx_module_apply(t->model, keep_mode, &modes);
   calx_module_train(t->model, false);
   cx_train_call(t, p->model_eval);
   cx_train_results_begin(&t->evaluation_results);
   calx_scope *scope = calx_scope_begin();
   calx_inference_mode_begin();  // ends with the scope
-  calx_status *status = run_loaders(t, p);
+  calx_status *status = modes.failed ? cx_out_of_memory() : run_loaders(t, p);
   status = cx_status_first(status, calx_scope_end(scope));
-  calx_module_train(t->model, trains);
+  restore_modes(&modes);
   if (p->model_train != NULL) cx_train_call(t, p->model_train);
   t->stage = outer;
   return status;

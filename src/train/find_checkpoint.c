@@ -1,10 +1,8 @@
 // train/find_checkpoint: the file that a run begins with. The first rank looks
 // for it, and all read the same one.
 #include <dirent.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/env.h"
@@ -51,85 +49,17 @@ static calx_status *find_best(const calx_trainer *t, char **out)
 
 // ---- "last" -----------------------------------------------------------------
 
-// The newest file so far; of equally new ones the later version.
-typedef struct newest_file {
-  char *path;
-  struct timespec time;
-} newest_file;
-
-static bool is_newer(const newest_file *n, const struct timespec *time,
-                     const char *path)
-{
-  if (n->path == NULL) return true;
-  if (time->tv_sec != n->time.tv_sec) return time->tv_sec > n->time.tv_sec;
-  if (time->tv_nsec != n->time.tv_nsec) return time->tv_nsec > n->time.tv_nsec;
-  const size_t a = strlen(path), b = strlen(n->path);
-  return a != b ? a > b : strcmp(path, n->path) > 0;
-}
-
-static calx_status *consider(newest_file *n, const char *path)
-{
-  struct stat info;
-  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
-      !is_newer(n, &info.st_mtim, path)) {
-    return NULL;
-  }
-  n->time = info.st_mtim;
-  return cx_train_set_text(&n->path, path);
-}
-
-// "last.ckpt", "last-v1.ckpt"
-static bool is_last(const char *name)
-{
-  const size_t n = strlen(name), end = strlen(CX_TRAIN_CKPT);
-  return n > end && strncmp(name, "last", 4) == 0 &&
-         strcmp(name + n - end, CX_TRAIN_CKPT) == 0;
-}
-
-static calx_status *consider_folder(newest_file *n, const char *folder)
-{
-  DIR *dir = opendir(folder);
-  if (dir == NULL) return NULL;
-  calx_status *status = NULL;
-  for (const struct dirent *e; status == NULL && (e = readdir(dir)) != NULL;) {
-    if (!is_last(e->d_name)) continue;
-    cx_text path = { 0 };
-    cx_train_join_path(&path, folder);
-    cx_train_join_path(&path, e->d_name);
-    status = cx_text_failed(&path) ? cx_out_of_memory()
-                                   : consider(n, cx_text_str(&path));
-    cx_text_free(&path);
-  }
-  closedir(dir);
-  return status;
-}
-
-static calx_status *look_for_last(const calx_trainer *t, newest_file *n)
-{
-  for (size_t i = 0; i < t->n_callbacks; i++) {
-    const calx_callback *callback = t->callbacks[i];
-    const char *file = cx_train_exception_path(callback);
-    const cx_train_saver *c =
-        cx_train_saver_of(callback, t->callback_selves[i]);
-    if (file != NULL) CALX_TRY(consider(n, file));
-    if (c != NULL) CALX_TRY(consider_folder(n, c->dirpath));
-  }
-  return NULL;
-}
-
 // None is no error: the first run of a program has none.
 static calx_status *find_last(const calx_trainer *t, char **out)
 {
-  newest_file n = { 0 };
-  calx_status *status = look_for_last(t, &n);
-  if (status == NULL && n.path == NULL) {
+  calx_status *status = cx_train_find_last(t, out);
+  if (status == NULL && *out == NULL) {
     cx_log(
         ".%s(ckpt_path=\"last\") is set, but there is no last checkpoint "
         "available. No checkpoint will be loaded. HINT: Set "
         "`ModelCheckpoint(..., save_last=True)`.",
         calx_trainer_stage(t));
   }
-  *out = n.path;
   return status;
 }
 
@@ -200,6 +130,14 @@ static bool is_slurm(void)
   return cx_env_text("SLURM_NTASKS") != NULL && !is_shell;
 }
 
+// Whether the launcher has started the job again, after a rank was lost.
+static const char restarted[] = "restarted";
+static bool is_restarted(void)
+{
+  const char *count = cx_env_text("CALX_RESTART");
+  return count != NULL && strcmp(count, "0") != 0;
+}
+
 static bool has_exception_file(const calx_trainer *t)
 {
   for (size_t i = 0; i < t->n_callbacks; i++) {
@@ -220,6 +158,7 @@ static const char *asked_for(const calx_trainer *t)
   if (begins && is_slurm() && cx_train_hpc_number(t->default_root_dir) >= 0) {
     return "hpc";
   }
+  if (begins && is_restarted()) return restarted;
   if (!has_exception_file(t)) return NULL;
   cx_log(
       "`.fit(ckpt_path=None)` was called without a model. The last model of the "
@@ -236,13 +175,14 @@ static calx_status *choose(const calx_trainer *t, char **out)
   if (strcmp(asked, "best") == 0) return find_best(t, out);
   if (strcmp(asked, "last") == 0) return find_last(t, out);
   if (strcmp(asked, "hpc") == 0) return find_hpc(t, out);
+  if (asked == restarted) return cx_train_find_newest(t, out);
   return cx_train_set_text(out, asked);
 }
 
 // Whether there is anything to look for, on all ranks alike.
 static bool may_have_one(const calx_trainer *t)
 {
-  bool may = t->data->ckpt_path != NULL || is_slurm();
+  bool may = t->data->ckpt_path != NULL || is_slurm() || is_restarted();
   for (size_t i = 0; i < t->n_callbacks && !may; i++) {
     may = cx_train_exception_path(t->callbacks[i]) != NULL;
   }

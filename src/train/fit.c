@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "calx/pointwise.h"
 #include "lazy/lazy.h"
+#include "profiler/profiler.h"
 #include "train/internal.h"
 
 // ---- when it ends -----------------------------------------------------------
@@ -184,18 +185,25 @@ static void name_parameter(void *user, const char *path, calx_entry_kind kind,
   (void)user;
 }
 
+static double read(calx_tensor *number)
+{
+  cx_profiler_own_read();  // no habit of the program's
+  return calx_item(number);
+}
+
 static void check_finite(calx_trainer *t)
 {
   if (!t->config.terminate_on_nan) return;
-  if (t->output != NULL && !isfinite(calx_item(t->output))) {
+  const double loss = t->output != NULL ? read(t->output) : 0;
+  if (!isfinite(loss)) {
     cx_lazy_scope_pin(cx_invalid(
         "The loss returned in `training_step` is nan. It is %g, at step %lld",
-        calx_item(t->output), (long long)t->position.global_step));
+        loss, (long long)t->position.global_step));
     return;
   }
   calx_tensor *sum = calx_scalar(0);
   calx_module_parameters(t->model, add_parameter, &sum);
-  if (calx_item(sum) == 0) return;
+  if (read(sum) == 0) return;
   calx_module_parameters(t->model, name_parameter, NULL);
 }
 
@@ -219,7 +227,7 @@ static void finish_batch(calx_trainer *t, bool stepped, bool is_last)
 // Where it fails the weights are those of before, and so is the position.
 static void compute(calx_trainer *t)
 {
-  calx_sync(t->output);
+  calx_sync(NULL);
   if (calx_scope_error() == NULL) {
     t->computed = t->position;
   } else {
@@ -244,13 +252,15 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   *out_pending = !stepped;
   t->position.batches_seen++;
   t->position.batch = i + 1;
+  t->position.is_epoch_end = is_last;
   t->position.samples = calx_loader_state(t->train.loader).samples;
+  if (stepped) cx_train_record_signals(t);
   if (is_last || (i + 1) % t->config.steps_per_execution == 0) compute(t);
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
   t->is_batch_counted = false;
-  t->output = NULL;
+  cx_train_set_output(t, NULL);
   return calx_scope_end(scope);
 }
 
@@ -354,5 +364,6 @@ calx_status *cx_train_fit(calx_trainer *t)
   while (!is_over(t)) CALX_TRY(run_epoch(t));
   cx_train_call(t, CX_TRAIN_HOOK(on_train_end, NOT));
   cx_train_call(t, CX_TRAIN_HOOK(on_fit_end, NOT));
+  CALX_TRY(cx_train_forget_signal(t));
   return calx_scope_take_error();
 }

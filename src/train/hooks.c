@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/metrics.h"
 #include "base/options.h"
+#include "lazy/lazy.h"
 #include "train/internal.h"
 
 // What a hook gets beside the trainer and its self; of each call one is set, or
@@ -16,8 +18,27 @@ typedef struct hook_call {
   calx_value *checkpoint;
 } hook_call;
 
-static void call(calx_trainer *t, const hook_call *c,
-                 const calx_trainer_hooks *hooks, void *self)
+CX_COUNTER(splits, "TrainerStepSplits");
+
+// Between the forward pass and the update, where a step is one program.
+static bool is_in_step(const cx_train_hook *hook)
+{
+  return hook->offset >= offsetof(calx_trainer_hooks, on_before_zero_grad) &&
+         hook->offset <= offsetof(calx_trainer_hooks, on_before_optimizer_step);
+}
+
+static void report_split(const cx_train_hook *hook, int64_t programs)
+{
+  cx_counter_add(&splits, programs);
+  cx_log_once_per_site(
+      hook->name,
+      "trainer: `%s` reads values inside of a step, which is %lld programs "
+      "instead of one then; what is read in on_train_batch_end costs less",
+      hook->name, (long long)programs + 1);
+}
+
+static void call_fn(calx_trainer *t, const hook_call *c,
+                    const calx_trainer_hooks *hooks, void *self)
 {
   // All functions of C have one size, and the call's kind is its field's type.
   union {
@@ -37,6 +58,15 @@ static void call(calx_trainer *t, const hook_call *c,
   } else {
     fn.plain(t, self);
   }
+}
+
+static void call(calx_trainer *t, const hook_call *c,
+                 const calx_trainer_hooks *hooks, void *self)
+{
+  const int64_t before = cx_lazy_thread_programs();
+  call_fn(t, c, hooks, self);
+  const int64_t programs = cx_lazy_thread_programs() - before;
+  if (programs > 0 && is_in_step(c->hook)) report_split(c->hook, programs);
 }
 
 // Early stopping and checkpoints see what the module logs at an epoch's end.

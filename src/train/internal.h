@@ -13,6 +13,7 @@
 #include "calx/io.h"
 #include "calx/loggers.h"
 #include "calx/trainer.h"
+#include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/hooks.h"
 #include "train/results.h"
@@ -39,6 +40,7 @@ typedef struct cx_train_optimizer {
   int64_t frequency;
   char *monitor;
   bool not_strict;
+  bool is_reduced;  // its gradients are those of all ranks
 } cx_train_optimizer;
 
 // A loader of a rank.
@@ -49,6 +51,7 @@ typedef struct cx_train_loader {
   int64_t batches;        // to take; -1: to the end
   int64_t samples;        // of the dataset; -1: not known
   bool is_shared_out;     // this rank reads a share of it
+  bool is_off;            // no rank takes a batch of it
 } cx_train_loader;
 
 // How far training is. What a checkpoint keeps of it.
@@ -83,6 +86,7 @@ struct calx_trainer {
   void *data_self;
   void **callback_selves;
   calx_module *model;
+  calx_value *hyperparameters;  // a dict; NULL: none
   cx_train_optimizer *optimizers;
   size_t n_optimizers, optimizers_capacity;
   calx_tensor **frozen;  // owned: what a toggled optimiser leaves out
@@ -98,15 +102,18 @@ struct calx_trainer {
   int64_t batch_size;         // of the batch that is under way; 0: none
   bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
-  calx_tensor *output;        // of the step that is under way; NULL: none
+  calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
+  calx_metric **own_metrics;  // that the module gave it to free
+  size_t n_own_metrics, own_metrics_capacity;
   cx_train_bar_value *bar;  // what the progress bar shows
   size_t n_bar, bar_capacity;
   cx_train_row *rows, *rows_end;       // that loggers have not got yet
+  bool has_rows_to_save;               // loggers have got some since their save
   struct cx_train_profiler *profiler;  // NULL: none is made
   struct cx_train_predictions *predictions;
-  struct cx_train_signals *signals;
+  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest steps
   char *ckpt_path, *source;  // the file that it began with, and where that is
   const calx_status *exception;  // why it ends; NULL: nothing is wrong
 
@@ -119,6 +126,9 @@ struct calx_trainer {
   calx_value *checkpoint;  // of the host; NULL: nothing ran yet
   int exit_code;
 };
+
+// A trainer with this error, which it takes.
+calx_trainer *cx_train_refused(calx_status *error);
 
 // ---- data -------------------------------------------------------------------
 
@@ -151,14 +161,30 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
-  struct cx_train_signals *signals;
+  char *return_path;  // the file through which a started process gives it; or
+                      // NULL
 } cx_train_job;
 
+// Before the ranks start: whether the accelerator that is wanted can be there.
+// Nothing is loaded for it.
+calx_status *cx_train_check_expected(const calx_trainer *t) CALX_MUST_USE;
+// On a device: whether it is the accelerator that is wanted.
+calx_status *cx_train_check_accelerator(const calx_trainer *t) CALX_MUST_USE;
+// On the first rank the lines "GPU available: …" and "TPU available: …".
+void cx_train_announce(const calx_trainer *t);
 calx_status *cx_train_run_rank(int index, void *job) CALX_MUST_USE;
 // The rank's place in its process.
 int cx_train_device_index(const calx_trainer *t);
 // What the next run begins with moves from one trainer to another.
 void cx_train_move_state(calx_trainer *from, calx_trainer *to);
+
+// Where the ranks will be processes that calx_launch() starts.
+calx_status *cx_train_return_begin(cx_train_job *job) CALX_MUST_USE;
+calx_status *cx_train_return_write(const calx_trainer *t,
+                                   cx_train_job *job) CALX_MUST_USE;
+// Takes the run's status and returns it, or what failed in reading.
+calx_status *cx_train_return_end(cx_train_job *job,
+                                 calx_status *status) CALX_MUST_USE;
 
 // The loops.
 calx_status *cx_train_fit(calx_trainer *t) CALX_MUST_USE;
@@ -170,11 +196,21 @@ void cx_train_print_results(calx_trainer *t);
 // epoch.
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last);
+// Keeps what a step returned until its batch is over.
+void cx_train_set_output(calx_trainer *t, calx_tensor *output);
 // The training step's result for a batch: the loss.
 calx_tensor *cx_train_loss(calx_trainer *t, const calx_batch *batch,
                            int64_t batch_idx);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
+// Whether a fit runs; and whether there is this optimiser. `call` is for
+// messages.
+calx_status *cx_train_check_fit(const calx_trainer *t,
+                                const char *call) CALX_MUST_USE;
+calx_status *cx_train_check_optimizer(const calx_trainer *t, const char *call,
+                                      size_t i) CALX_MUST_USE;
+// Its gradients become the means over the ranks, unless they are that already.
+void cx_train_reduce_gradients(calx_trainer *t, size_t i);
 // The step of one optimiser, with the sums over the ranks and the hooks.
 void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
@@ -220,10 +256,29 @@ double cx_train_take_scalar(const calx_value *value);
 
 // ---- checkpoints ------------------------------------------------------------
 
+// The optimisers and schedules of a run as two lists.
+typedef struct cx_train_state_lists {
+  calx_optimizer **optimizers;
+  calx_lr_scheduler **schedulers;
+  cx_train_states states;  // of both and the model
+} cx_train_state_lists;
+calx_status *cx_train_list_states(const calx_trainer *t,
+                                  cx_train_state_lists *out) CALX_MUST_USE;
+void cx_train_free_lists(cx_train_state_lists *l);
+
+// Under which a data module's state is in a checkpoint, as of a class of
+// Lightning's without a name of its own.
+#define CX_TRAIN_DATA_MODULE "LightningDataModule"
+// A copy with its tensors on the host.
+calx_status *cx_train_copy_value(const calx_value *v,
+                                 calx_value **out) CALX_MUST_USE;
 // All that a fit needs to go on, as a dict of tensors on the host. A
 // collective.
 calx_status *cx_train_dump(calx_trainer *t, bool weights_only,
                            calx_value **out) CALX_MUST_USE;
+// The same with copies on the host, on the first rank of a process; else NULL.
+calx_status *cx_train_dump_host(calx_trainer *t, bool weights_only,
+                                calx_value **out) CALX_MUST_USE;
 // Before the optimisers are made: hooks, weights, the data module's state, and
 // of fit the callbacks' states.
 calx_status *cx_train_restore_model(calx_trainer *t,
@@ -244,16 +299,38 @@ void cx_train_report_restored(const calx_trainer *t);
 // Whether cx_train_dump() gives a checkpoint where an error ends the run.
 bool cx_train_can_save(const calx_trainer *t);
 
+// Of the run that a program names "last"; NULL: there is none.
+calx_status *cx_train_find_last(const calx_trainer *t,
+                                char **out) CALX_MUST_USE;
+// Of a job that its launcher has started again.
+calx_status *cx_train_find_newest(const calx_trainer *t,
+                                  char **out) CALX_MUST_USE;
+
 // ---- signals ----------------------------------------------------------------
 
 // Takes SIGTERM, SIGINT and Slurm's SIGUSR1 while a run lasts.
-calx_status *cx_train_signals_begin(struct cx_train_signals **out)
-    CALX_MUST_USE;
+void cx_train_signals_begin(void);
 // Gives them back; the exit code of a program that ends with this status.
-int cx_train_signals_end(struct cx_train_signals *s, const calx_status *status);
-// After a batch of training: whether a signal came to any rank, as all of them
-// agree two batches later at most. Then the run ends with what is returned.
+int cx_train_signals_end(const calx_status *status);
+// In a step that updates: what this rank has received becomes known to all.
+void cx_train_record_signals(calx_trainer *t);
+void cx_train_free_signals(calx_trainer *t);
+// The file in which SIGTERM leaves a run.
+calx_status *cx_train_signal_path(const calx_trainer *t,
+                                  char **out) CALX_MUST_USE;
+// After a batch of training: where a signal came to any rank the run is saved,
+// and ends with what is returned.
 calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
+// At the end of a fit that went on from what a signal had left.
+calx_status *cx_train_forget_signal(const calx_trainer *t) CALX_MUST_USE;
+// The same in a run that only evaluates, for this process.
+calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
+    CALX_MUST_USE;
+
+// ---- hyperparameters --------------------------------------------------------
+
+// When training starts.
+calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
 
 // ---- defaults and profiles --------------------------------------------------
 
@@ -261,6 +338,8 @@ calx_status *cx_train_check_signals(calx_trainer *t) CALX_MUST_USE;
 calx_status *cx_train_add_defaults(calx_trainer *t) CALX_MUST_USE;
 // The timer of max_time.
 calx_callback *cx_train_timer_new(double seconds);
+// The logger that `logger` names, in default_root_dir. Never NULL.
+calx_logger *cx_train_new_logger(const calx_trainer *t);
 // Measures an action, by name, where a profile is made. The name lives as long
 // as the process.
 void cx_train_profile_begin(calx_trainer *t, const char *who, const char *what);

@@ -101,7 +101,7 @@ static calx_status *find(cx_train_results *r, const cx_train_logged *asked,
         known->on_epoch == asked->on_epoch &&
         known->prog_bar == asked->prog_bar && known->logger == asked->logger &&
         known->reduction == asked->reduction &&
-        known->metric == asked->metric &&
+        known->metric == asked->metric && known->loader == asked->loader &&
         known->sync_dist == asked->sync_dist) {
       return NULL;
     }
@@ -223,10 +223,14 @@ static calx_status *take(calx_trainer *t, const char *name,
     return cx_invalid("log: the batch_size of '%s' is %lld", name,
                       (long long)o->batch_size);
   }
-  const bool has_index = t->n_evaluated > 1 && t->stage != CX_TRAIN_FITTING &&
-                         !o->no_dataloader_idx;
+  // Hooks of an epoch are no loader's.
+  const bool has_loader = t->stage != CX_TRAIN_FITTING && t->hook != NULL &&
+                          t->hook->levels != CX_TRAIN_EPOCH;
+  const bool has_index =
+      has_loader && t->n_evaluated > 1 && !o->no_dataloader_idx;
   cx_train_logged asked = { .name = (char *)name,
                             .dataloader = has_index ? t->dataloader_idx : -1,
+                            .loader = has_loader ? t->dataloader_idx : -1,
                             .prog_bar = o->prog_bar,
                             .logger = !o->no_logger,
                             .sync_dist = o->sync_dist,
@@ -265,6 +269,41 @@ void calx_trainer_log_number_with(calx_trainer *t, const char *name,
   calx_tensor *tensor =
       calx_tensor_from(&value, CALX_F64, calx_dims_of(NULL, 0));
   calx_trainer_log_with(t, name, tensor, options);
+}
+
+static calx_status *take_metric(calx_trainer *t, calx_metric *metric)
+{
+  if (metric == NULL) return cx_invalid("add_metric: the metric is NULL");
+  if (t == NULL || t->module == NULL) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "add_metric: it is called outside of a run");
+  }
+  if (!cx_grow(&t->own_metrics, &t->own_metrics_capacity, t->n_own_metrics + 1,
+               sizeof *t->own_metrics)) {
+    return cx_out_of_memory();
+  }
+  t->own_metrics[t->n_own_metrics++] = metric;
+  return NULL;
+}
+
+calx_metric *calx_trainer_add_metric(calx_trainer *t, calx_metric *metric)
+{
+  calx_status *status = take_metric(t, metric);
+  if (status == NULL) {
+    cx_lazy_scope_pin(cx_status_copy(calx_metric_error(metric)));
+    return metric;
+  }
+  cx_lazy_scope_pin(status);
+  calx_metric_free(metric);
+  return NULL;
+}
+
+void cx_train_free_own_metrics(calx_trainer *t)
+{
+  for (size_t i = 0; i < t->n_own_metrics; i++) {
+    calx_metric_free(t->own_metrics[i]);
+  }
+  cx_free(t->own_metrics);
 }
 
 static calx_status *log_metric(calx_trainer *t, const char *name,

@@ -64,6 +64,7 @@ static calx_status *write_row(calx_trainer *t, cx_train_row *row)
     status = calx_logger_log_metrics(t->loggers[i], list, count, row->step);
   }
   cx_free(list);
+  t->has_rows_to_save = true;
   return status;
 }
 
@@ -165,6 +166,19 @@ calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
   return cx_train_write_rows(t, false);
 }
 
+// A run that is killed has the rows of its epochs. One that logs nothing makes
+// no folder.
+static calx_status *save_loggers(calx_trainer *t)
+{
+  calx_status *status = NULL;
+  if (!t->has_rows_to_save) return NULL;
+  t->has_rows_to_save = false;
+  for (size_t i = 0; i < t->n_loggers && status == NULL; i++) {
+    status = calx_logger_save(t->loggers[i]);
+  }
+  return status;
+}
+
 // After the last step of the epoch.
 calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
                                 const double *values, size_t stride)
@@ -180,8 +194,8 @@ calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
     status = put(row, l, l->on_step ? "_epoch" : "", NULL, values[i * stride]);
   }
   append_row(t, row);
-  if (status != NULL) return status;
-  return cx_train_write_rows(t, true);
+  if (status == NULL) status = cx_train_write_rows(t, true);
+  return status != NULL ? status : save_loggers(t);
 }
 
 calx_status *cx_train_log_row(calx_trainer *t, const calx_logged_value *values,

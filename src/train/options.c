@@ -33,7 +33,7 @@ static calx_status *take_limit(const char *name, double given,
                                cx_train_limit *out)
 {
   *out = (cx_train_limit){ .is_share = true, .value = 1 };
-  if (cx_is_default(given)) return NULL;
+  if (cx_is_default(given) || given == (double)INFINITY) return NULL;
   const bool is_whole = given == floor(given) && given < 0x1p53;
   if (!(given >= 0) || (given > 1 && !is_whole)) {
     return cx_invalid(
@@ -64,11 +64,13 @@ calx_status *cx_train_limited(const cx_train_limit *limit, const char *loader,
   }
   *out = (int64_t)((double)batches * limit->value);
   if (*out > 0) return NULL;
+  const int stage = (int)strcspn(loader, "_");
   return cx_invalid(
       "You requested to check %g of the `%s` but %g * %lld < 1. Please increase "
-      "the limit. Try at least %g",
-      limit->value, loader, limit->value, (long long)batches,
-      1 / (double)batches);
+      "the `limit_%.*s_batches` argument. Try at least "
+      "`limit_%.*s_batches=%.16g`",
+      limit->value, loader, limit->value, (long long)batches, stage, loader,
+      stage, loader, 1 / (double)batches);
 }
 
 // ---- times ------------------------------------------------------------------
@@ -122,17 +124,6 @@ static bool has_timer(const calx_trainer_options *o)
   return o->max_time != NULL;
 }
 
-// Epochs without a limit are those of a run that its steps or a timer end.
-static void default_epochs(const calx_trainer_options *o, cx_train_config *out)
-{
-  if (o->max_epochs != 0 || out->fast_dev_run > 0) return;
-  out->max_epochs = out->max_steps == -1 && !has_timer(o) ? 1000 : -1;
-  if (out->max_epochs == -1) return;
-  cx_log(
-      "`max_epochs` was not set. Setting it to 1000 epochs. To train without an "
-      "epoch limit, set `max_epochs=-1`.");
-}
-
 static calx_status *take_numbers(const calx_trainer_options *o,
                                  cx_train_config *out)
 {
@@ -162,9 +153,15 @@ static calx_status *take_numbers(const calx_trainer_options *o,
   CALX_TRY(check_count("accumulate_grad_batches", out->accumulate, 1));
   CALX_TRY(check_count("log_every_n_steps", out->log_every_n_steps, 1));
   out->steps_per_execution = or_default_int(o->steps_per_execution, 1);
-  CALX_TRY(check_count("steps_per_execution", out->steps_per_execution, 1));
-  default_epochs(o, out);
-  return NULL;
+  return check_count("steps_per_execution", out->steps_per_execution, 1);
+}
+
+// Epochs without a limit are those of a run that its steps or a timer end.
+static void default_epochs(const calx_trainer_options *o, cx_train_config *out)
+{
+  if (o->max_epochs != 0) return;
+  const bool ends = out->max_steps != -1 || has_timer(o);
+  out->max_epochs = ends ? -1 : 1000;
 }
 
 // n batches of each loop, one epoch, nothing before them.
@@ -179,10 +176,8 @@ static void run_fast(cx_train_config *out)
   out->max_steps = out->fast_dev_run;
   out->sanity_steps = 0;
   out->val_check = (cx_train_limit){ .is_share = true, .value = 1 };
-  cx_log(
-      "Running in `fast_dev_run` mode: will run the requested loop using %lld "
-      "batch(es). Logging and checkpointing is suppressed.",
-      (long long)out->fast_dev_run);
+  out->val_check_seconds = 0;
+  out->check_val_every_n_epoch = 1;
 }
 
 // The same batches in training and validation.
@@ -214,6 +209,12 @@ static calx_status *take_limits(const calx_trainer_options *o,
   }
   CALX_TRY(cx_train_parse_time("val_check_time", o->val_check_time,
                                &out->val_check_seconds));
+  if (out->check_val_every_n_epoch == -1 && out->val_check.is_share &&
+      !cx_is_default(o->val_check_interval)) {
+    return cx_invalid(
+        "`val_check_interval` should be an integer or a time-based duration when "
+        "`check_val_every_n_epoch=-1`");
+  }
   return cx_train_parse_time("max_time", o->max_time, &out->max_seconds);
 }
 
@@ -229,27 +230,59 @@ static calx_status *take_profiler(const char *name, cx_train_config *out)
       name);
 }
 
-// Nothing beside the loop.
+// Nothing beside the loop. What is off by default anyway is refused.
 static calx_status *take_barebones(const calx_trainer_options *o,
                                    cx_train_config *out)
 {
+  static const char raw[] = "can impact raw speed";
+  static const char run[] = "is not meant for raw speed evaluation";
+  const struct {
+    bool is_there;
+    const char *name, *what, *why;
+  } rows[] = {
+    { o->n_loggers > 0, "loggers", "Logging", raw },
+    { o->logger != NULL, "logger", "Logging", raw },
+    { o->log_every_n_steps > 0, "log_every_n_steps", "Logging", raw },
+    { o->num_sanity_val_steps > 0 || o->num_sanity_val_steps == -1,
+      "num_sanity_val_steps", "Sanity checking", raw },
+    { o->n_callbacks > 0, "callbacks", "A callback", raw },
+    { o->fast_dev_run > 0, "fast_dev_run", "Development run", run },
+    { o->detect_anomaly, "detect_anomaly", "Anomaly detection", raw },
+    { o->profiler != NULL, "profiler", "Profiling", raw },
+  };
   if (!o->barebones) return NULL;
-  const char *with = o->n_loggers > 0      ? "loggers"
-                     : o->n_callbacks > 0  ? "callbacks"
-                     : o->profiler != NULL ? "profiler"
-                     : o->fast_dev_run > 0 ? "fast_dev_run"
-                     : o->detect_anomaly   ? "detect_anomaly"
-                                           : NULL;
-  if (with != NULL) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (!rows[i].is_there) continue;
     return cx_invalid(
-        "`Trainer(barebones=True, %s=...)` was passed. It can impact raw speed "
-        "so it is disabled in barebones mode.",
-        with);
+        "`Trainer(barebones=True, %s=...)` was passed. %s %s so it is disabled "
+        "in barebones mode.",
+        rows[i].name, rows[i].what, rows[i].why);
   }
   out->no_logger = out->no_checkpointing = out->no_progress_bar =
       out->no_model_summary = true;
   out->sanity_steps = 0;
   return NULL;
+}
+
+static calx_status *take_logger(const calx_trainer_options *o,
+                                cx_train_config *out)
+{
+  static const char *const names[] = { [CX_TRAIN_TENSORBOARD] = "tensorboard",
+                                       [CX_TRAIN_CSV] = "csv",
+                                       [CX_TRAIN_JSON] = "json" };
+  if (o->logger == NULL) return NULL;
+  if (o->n_loggers > 0) {
+    return cx_invalid("trainer: `logger` is '%s', and `loggers` has %zu",
+                      o->logger, o->n_loggers);
+  }
+  for (size_t i = CX_TRAIN_TENSORBOARD; i <= CX_TRAIN_JSON; i++) {
+    if (strcmp(o->logger, names[i]) != 0) continue;
+    out->logger = (cx_train_logger)i;
+    return NULL;
+  }
+  return cx_invalid(
+      "`logger` can only be one of ['tensorboard', 'csv', 'json']. Got '%s'",
+      o->logger);
 }
 
 calx_status *cx_train_configure(const calx_trainer_options *o,
@@ -270,7 +303,9 @@ calx_status *cx_train_configure(const calx_trainer_options *o,
   CALX_TRY(take_limits(o, out));
   CALX_TRY(take_clip(o, out));
   CALX_TRY(take_profiler(o->profiler, out));
+  CALX_TRY(take_logger(o, out));
   CALX_TRY(take_barebones(o, out));
+  default_epochs(o, out);
   run_fast(out);
   return NULL;
 }

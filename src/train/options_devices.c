@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "pjrt/pjrt.h"
 #include "train/internal.h"
 
 // ---- lists of devices -------------------------------------------------------
@@ -23,7 +24,7 @@ static const char *skip_blanks(const char *p)
   return p;
 }
 
-// "8" is a number, "[5]", "5," and "1, 8" are lists. False: neither.
+// "8" is a number, "[5]", "5,", "1, 8" and "[]" are lists. False: neither.
 static bool read_list(const char *text, device_list *out)
 {
   *out = (device_list){ 0 };
@@ -45,7 +46,7 @@ static bool read_list(const char *text, device_list *out)
   }
   if ((*p == ']') != bracket) return false;
   if (bracket) p = skip_blanks(p + 1);
-  return *p == '\0' && out->count > 0;
+  return *p == '\0' && (bracket || out->count > 0);
 }
 
 static calx_status *refuse_cores(void)
@@ -87,12 +88,19 @@ static calx_status *refuse_devices(const char *given)
       given);
 }
 
-static calx_status *take_device_ids(const char *text, cx_train_config *out)
+static calx_status *take_device_ids(const calx_trainer_options *o,
+                                    cx_train_config *out)
 {
+  const char *text = o->device_ids;
   device_list list;
   if (strcmp(text, "auto") == 0) return NULL;
   if (!read_list(text, &list)) {
     return cx_invalid("Could not parse the selected TPU devices: '%s'", text);
+  }
+  if (!list.is_list && list.first == 0) {
+    return cx_invalid(
+        "`Trainer(devices=%s)` value is not a valid input using %s accelerator.",
+        text, cx_train_accelerator_text(o));
   }
   if (!list.is_list && list.first >= -1) {
     out->devices = list.first > 0 ? (int)list.first : 0;
@@ -106,39 +114,21 @@ static calx_status *take_device_ids(const char *text, cx_train_config *out)
   return NULL;
 }
 
-// A number, or the text that was given instead.
-static const char *devices_text(int number, const char *text, char buffer[16])
-{
-  if (text != NULL) return text;
-  snprintf(buffer, 16, "%d", number);
-  return buffer;
-}
-
-static void report_ignored(const calx_trainer_options *o)
-{
-  char devices[16], cores[16];
-  cx_log(
-      "The flag `devices=%s` will be ignored, as you have set `tpu_cores=%s`",
-      devices_text(o->devices, o->device_ids, devices),
-      devices_text(o->tpu_cores, o->tpu_core_ids, cores));
-}
-
 static calx_status *take_devices(const calx_trainer_options *o,
                                  cx_train_config *out)
 {
   const bool has_cores = o->tpu_cores != 0 || o->tpu_core_ids != NULL;
-  const bool has_devices = o->devices != 0 || o->device_ids != NULL;
   out->device_index = -1;
   if (o->num_nodes < 0) {
     return cx_invalid("`num_nodes` must be 1 or more, got %d", o->num_nodes);
   }
   out->num_nodes = o->num_nodes;
-  if (has_cores && has_devices) report_ignored(o);
   if (has_cores) return take_cores(o, out);
-  if (o->device_ids != NULL) return take_device_ids(o->device_ids, out);
+  if (o->device_ids != NULL) return take_device_ids(o, out);
   if (o->devices < -1) {
     char given[16];
-    return refuse_devices(devices_text(o->devices, NULL, given));
+    snprintf(given, sizeof given, "%d", o->devices);
+    return refuse_devices(given);
   }
   out->devices = o->devices > 0 ? o->devices : 0;
   return NULL;
@@ -172,13 +162,15 @@ static calx_status *take_accelerator(const char *name, cx_train_config *out)
   static const struct {
     const char *name;
     cx_train_accelerator accelerator;
-  } all[] = { { "auto", CX_TRAIN_ANY },
-              { "cpu", CX_TRAIN_CPU },
-              { "tpu", CX_TRAIN_TPU },
-              { "gpu", CX_TRAIN_CUDA },
-              { "cuda", CX_TRAIN_CUDA } };
+  } all[] = { { "auto", CX_TRAIN_ANY },    { "cpu", CX_TRAIN_CPU },
+              { "ddp_cpu", CX_TRAIN_CPU }, { "tpu", CX_TRAIN_TPU },
+              { "gpu", CX_TRAIN_CUDA },    { "cuda", CX_TRAIN_CUDA } };
   out->accelerator = out->is_tpu_cores ? CX_TRAIN_TPU : CX_TRAIN_ANY;
   if (name == NULL) return NULL;
+  if (strcmp(name, "ddp_cpu") == 0 && cx_pjrt_machine_has("tpu")) {
+    return cx_invalid(
+        "`accelerator='ddp_cpu'` is not supported on TPU machines.");
+  }
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (strcmp(name, all[i].name) != 0) continue;
     if (!out->is_tpu_cores) out->accelerator = all[i].accelerator;
@@ -203,6 +195,11 @@ static calx_status *take_strategy(const char *name, cx_train_config *out)
         "choices: auto, xla, xla_debug, single_xla, ddp.",
         name);
   }
+  if (strcmp(name, "ddp") == 0 && out->accelerator == CX_TRAIN_TPU) {
+    return cx_invalid(
+        "The `XLAAccelerator` can only be used with a `SingleDeviceXLAStrategy` "
+        "or `XLAStrategy`, found DDPStrategy.");
+  }
   out->is_debug = strstr(name, "debug") != NULL;
   if (strncmp(name, "single", 6) != 0) return NULL;
   if (out->devices > 1) {
@@ -212,6 +209,13 @@ static calx_status *take_strategy(const char *name, cx_train_config *out)
   }
   out->devices = 1;
   return NULL;
+}
+
+calx_status *cx_train_refuse_f64(void)
+{
+  return cx_invalid(
+      "`Trainer(accelerator='tpu', precision=64)` is not implemented: a TPU has "
+      "no 64-bit floats");
 }
 
 static calx_status *take_precision(const char *name, const char *accelerator,
@@ -233,20 +237,12 @@ static calx_status *take_precision(const char *name, const char *accelerator,
   };
   if (name == NULL) return NULL;
   if (strcmp(accelerator, "tpu") == 0 && strncmp(name, "64", 2) == 0) {
-    return cx_invalid(
-        "`Trainer(accelerator='tpu', precision=64)` is not implemented: a TPU "
-        "has no 64-bit floats");
+    return cx_train_refuse_f64();
   }
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (strcmp(name, all[i].name) != 0) continue;
     out->dtype = all[i].dtype;
     out->autocast = all[i].autocast;
-    if (strncmp(name, "16", 2) == 0) {
-      cx_log(
-          "You passed `Trainer(accelerator='%s', precision=16)` but native AMP "
-          "is not supported with XLA devices. Using `precision='bf16'` instead.",
-          accelerator);
-    }
     return NULL;
   }
   return cx_invalid(
@@ -255,14 +251,17 @@ static calx_status *take_precision(const char *name, const char *accelerator,
       name);
 }
 
+const char *cx_train_accelerator_text(const calx_trainer_options *o)
+{
+  if (o->tpu_cores != 0 || o->tpu_core_ids != NULL) return "tpu";
+  return o->accelerator != NULL ? o->accelerator : "auto";
+}
+
 calx_status *cx_train_configure_devices(const calx_trainer_options *o,
                                         cx_train_config *out)
 {
   CALX_TRY(take_devices(o, out));
   CALX_TRY(take_accelerator(o->accelerator, out));
   CALX_TRY(take_strategy(o->strategy, out));
-  const char *accelerator =
-      out->is_tpu_cores ? "tpu"
-                        : (o->accelerator != NULL ? o->accelerator : "auto");
-  return take_precision(o->precision, accelerator, out);
+  return take_precision(o->precision, cx_train_accelerator_text(o), out);
 }

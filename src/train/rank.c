@@ -10,29 +10,6 @@
 
 // ---- what is there ----------------------------------------------------------
 
-// The platform is the plugin's, which the environment chooses.
-static calx_status *check_accelerator(const calx_trainer *t)
-{
-  static const char *const names[] = { "cpu", "tpu", "cuda" };
-  const char *platform = calx_device_platform(calx_device_current());
-  const char *here = strstr(platform, "cpu") != NULL ? "cpu" : platform;
-  const int wanted = t->config.accelerator;
-  if (strcmp(here, "tpu") == 0) {
-    CALX_TRY(cx_train_check_tpu_devices(&t->config, calx_device_count()));
-  }
-  if (wanted == CX_TRAIN_ANY || strcmp(here, names[wanted]) == 0) return NULL;
-  if (t->config.is_tpu_cores) {
-    return cx_error(CALX_FAILED_PRECONDITION, "No TPU devices were found.");
-  }
-  return cx_error(
-      CALX_FAILED_PRECONDITION,
-      "`accelerator='%s'` can not run on your system since the accelerator is "
-      "not available. The following accelerator(s) is available and can be "
-      "passed into `accelerator` argument of `Trainer`: ['%s']. PJRT_DEVICE or "
-      "CALX_PLUGIN choose another plugin",
-      names[wanted], here);
-}
-
 static calx_status *check_nodes(const calx_trainer *t)
 {
   const int wanted = t->config.num_nodes, there = calx_host_count();
@@ -208,6 +185,7 @@ static calx_status *restore_training(calx_trainer *t, const calx_value *loaded)
 {
   if (t->asked != CX_TRAIN_FITTING) return NULL;
   cx_train_call(t, CX_TRAIN_HOOK(on_fit_start, NOT));
+  CALX_TRY(cx_train_log_hyperparameters(t));
   CALX_TRY(calx_scope_take_error());
   return loaded != NULL ? cx_train_restore_training(t, loaded) : NULL;
 }
@@ -217,8 +195,8 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
 {
   CALX_TRY(make_model(t));
   CALX_TRY(load_model(t, job, loaded));
+  CALX_TRY(open_loaders(t));  // schedules are as long as the data say
   CALX_TRY(make_optimizers(t));
-  CALX_TRY(open_loaders(t));
   CALX_TRY(restore_training(t, loaded));
   if (loaded != NULL) cx_train_report_restored(t);
   return run_loops(t, job);
@@ -227,7 +205,8 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
 static calx_status *run_stage(calx_trainer *t, cx_train_job *job)
 {
   const calx_lightning_data_module *d = t->data->datamodule;
-  CALX_TRY(check_accelerator(t));
+  CALX_TRY(cx_train_check_accelerator(t));
+  cx_train_announce(t);
   CALX_TRY(check_nodes(t));
   CALX_TRY(prepare_data(t));
   if (d != NULL) call_data(t, d->setup);
@@ -244,11 +223,11 @@ static calx_status *run_stage(calx_trainer *t, cx_train_job *job)
 
 void cx_train_move_state(calx_trainer *from, calx_trainer *to)
 {
+  cx_train_free_metrics(to);
   if (from->checkpoint != NULL) {
     calx_value_free(to->checkpoint);
     to->checkpoint = from->checkpoint;
   }
-  cx_train_free_metrics(to);
   to->metrics = from->metrics;
   to->n_metrics = from->n_metrics;
   to->metrics_capacity = from->metrics_capacity;
@@ -258,8 +237,9 @@ void cx_train_move_state(calx_trainer *from, calx_trainer *to)
   from->n_metrics = from->metrics_capacity = 0;
 }
 
-// An evaluation of what a run left leaves it as it is, with what only fit has.
-static bool leaves_checkpoint(const calx_trainer *t, const cx_train_job *job)
+// An evaluation changes no weights: what the last fit left stays, unless a
+// checkpoint gave others.
+static bool has_other_weights(const calx_trainer *t, const cx_train_job *job)
 {
   return t->asked == CX_TRAIN_FITTING || t->ckpt_path != NULL ||
          job->trainer->checkpoint == NULL;
@@ -268,13 +248,15 @@ static bool leaves_checkpoint(const calx_trainer *t, const cx_train_job *job)
 // All ranks call it: states that are spread over them are joined.
 static calx_status *leave(calx_trainer *t, cx_train_job *job)
 {
-  if (leaves_checkpoint(t, job)) {
-    CALX_TRY(cx_train_dump(t, t->asked != CX_TRAIN_FITTING, &t->checkpoint));
+  if (has_other_weights(t, job)) {
+    CALX_TRY(
+        cx_train_dump_host(t, t->asked != CX_TRAIN_FITTING, &t->checkpoint));
   }
   if (cx_train_device_index(t) != 0) return NULL;
   for (size_t i = 0; i < t->n_metrics; i++) {
     calx_trainer_callback_metric(t, t->metrics[i].name);
   }
+  CALX_TRY(cx_train_return_write(t, job));
   cx_train_move_state(t, &job->left);
   job->has_left = true;
   return calx_scope_take_error();
@@ -288,10 +270,14 @@ static void free_rank(calx_trainer *t)
   cx_train_results_free(&t->train_results);
   cx_train_results_free(&t->evaluation_results);
   cx_train_free_predictions(t);
+  cx_train_set_output(t, NULL);
   cx_train_bar_free(t);
+  cx_train_free_signals(t);
   cx_train_free_optimizers(t);
   calx_module_free(t->model);
+  calx_value_free(t->hyperparameters);
   cx_train_free_metrics(t);
+  cx_train_free_own_metrics(t);
   calx_value_free(t->checkpoint);
   cx_free(t->ckpt_path);
   cx_free(t->source);
@@ -322,7 +308,6 @@ static void begin_rank(const cx_train_job *job, calx_trainer *out)
                          .asked = job->stage,
                          .stage = job->stage,
                          .accumulate = from->config.accumulate,
-                         .signals = job->signals,
                          .position = from->position };
 }
 

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/text.h"
 #include "calx/metrics.h"
 #include "lazy/lazy.h"
+#include "profiler/profiler.h"
 #include "train/internal.h"
 
 // ---- metrics ----------------------------------------------------------------
@@ -263,15 +265,31 @@ calx_status *cx_train_bar_set(calx_trainer *t, const char *name,
   return NULL;
 }
 
+// It counts as no read of the program's.
+static void read_bar_value(cx_train_bar_value *b, calx_tensor *tensor)
+{
+  const calx_dtype dtype = calx_tensor_dtype(tensor);
+  unsigned char element[8] = { 0 };
+  cx_profiler_own_read();
+  calx_status *status =
+      calx_tensor_read(tensor, element, calx_dtype_size(dtype));
+  if (status == NULL) {
+    b->value = cx_load_double(dtype, element);
+    b->is_known = true;
+  }
+  cx_lazy_scope_pin(status);
+}
+
+// A step that is recorded and not yet launched is left alone.
 bool cx_train_bar_read(calx_trainer *t, size_t i, double *out)
 {
   cx_train_bar_value *b = &t->bar[i];
   for (int k = 0; k < CX_TRAIN_NEWEST; k++) {
     calx_tensor *tensor = b->newest[k];
     if (tensor == NULL) continue;
-    if (k < CX_TRAIN_NEWEST - 1 && !calx_is_ready(tensor)) continue;
-    b->value = calx_item(tensor);
-    b->is_known = true;
+    const bool waits = k == CX_TRAIN_NEWEST - 1 && cx_lazy_is_launched(tensor);
+    if (!waits && !calx_is_ready(tensor)) continue;
+    read_bar_value(b, tensor);
     for (int older = k; older < CX_TRAIN_NEWEST; older++) {
       calx_release(b->newest[older]);
       b->newest[older] = NULL;

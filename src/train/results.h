@@ -18,6 +18,7 @@ typedef struct cx_train_logged {
   char *name;
   const char *hook;
   int dataloader;  // -1: there is one loader, or its number is not shown
+  int loader;      // of evaluation, that the value is of; -1: of none
   bool prog_bar, logger, on_step, on_epoch, sync_dist;
   cx_train_reduction reduction;
   calx_metric
@@ -64,6 +65,7 @@ calx_status *cx_train_results_step(calx_trainer *t,
                                    cx_train_results *r) CALX_MUST_USE;
 void cx_train_results_free(cx_train_results *r);
 void cx_train_free_metrics(calx_trainer *t);
+void cx_train_free_own_metrics(calx_trainer *t);  // objects, not values
 // The name under which a level of a value is known: "loss_step".
 void cx_train_full_name(const cx_train_logged *l, const char *level, char *out,
                         size_t size);

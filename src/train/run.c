@@ -225,17 +225,21 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
   calx_lightning_module taken;
   calx_lightning_data_module dm;
   CALX_TRY(calx_trainer_error(t));
+  t->exit_code = 1;  // until the run has ended well
   CALX_TRY(take_module(module, &taken));
   CALX_TRY(take_data(given, &data, &dm));
   CALX_TRY(check(t, &taken, &data, stage));
+  CALX_TRY(cx_train_check_expected(t));
   CALX_TRY(make_room(t));
   cx_train_job job = {
     .trainer = t, .module = &taken, .data = &data, .stage = stage
   };
-  CALX_TRY(cx_train_signals_begin(&job.signals));
-  calx_status *status = launch(t, &job);
+  cx_train_signals_begin();
+  calx_status *status = cx_train_return_begin(&job);
+  if (status == NULL) status = launch(t, &job);
+  status = cx_train_return_end(&job, status);
   if (job.has_left) cx_train_move_state(&job.left, t);
-  t->exit_code = cx_train_signals_end(job.signals, status);
+  t->exit_code = cx_train_signals_end(status);
   if (status == NULL && out_predictions != NULL) {
     *out_predictions = job.predictions;
   } else {

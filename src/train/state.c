@@ -35,6 +35,18 @@ int64_t calx_trainer_num_training_batches(const calx_trainer *t)
   return t != NULL ? t->train.batches : 0;
 }
 
+int64_t calx_trainer_estimated_stepping_batches(const calx_trainer *t)
+{
+  if (t == NULL) return 0;
+  const int64_t batches = t->train.batches, k = t->config.accumulate;
+  const int64_t max_epochs = t->config.max_epochs, most = t->config.max_steps;
+  if (batches < 0 || max_epochs < 0) return most;
+  const int64_t steps = batches / k + (batches % k != 0);  // of an epoch
+  const int64_t epochs = max_epochs > 0 ? max_epochs : 1;
+  if (steps > 0 && epochs > INT64_MAX / steps) return most;
+  return most >= 0 && most < steps * epochs ? most : steps * epochs;
+}
+
 void *calx_trainer_user(const calx_trainer *t)
 {
   return t != NULL && t->module != NULL ? t->module->user : NULL;
@@ -126,6 +138,8 @@ calx_status *calx_trainer_load_weights(const calx_trainer *t,
   return calx_module_load_state_dict(
       model, calx_value_get(t->checkpoint, "state_dict"));
 }
+
+// ---- ranks ------------------------------------------------------------------
 
 int cx_train_device_index(const calx_trainer *t)
 {

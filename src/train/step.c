@@ -30,33 +30,12 @@ static void backward(calx_trainer *t, calx_tensor *loss, int64_t k)
   cx_train_call(t, CX_TRAIN_HOOK(on_after_backward, STEP));
 }
 
-// ---- the optimiser's step ---------------------------------------------------
+// ---- a batch ----------------------------------------------------------------
 
-static void clip(calx_trainer *t)
+void cx_train_set_output(calx_trainer *t, calx_tensor *output)
 {
-  if (t->module->configure_gradient_clipping != NULL) {
-    t->module->configure_gradient_clipping(t, t->self);
-    return;
-  }
-  calx_trainer_clip_gradients(t, 0, t->config.clip,
-                              t->config.clips_values ? "value" : "norm");
-}
-
-void cx_train_step_optimizer(calx_trainer *t, size_t i)
-{
-  calx_optimizer *opt = t->optimizers[i].optimizer;
-  if (calx_world_size() > 1) calx_reduce_gradients(opt);
-  cx_train_call(t, CX_TRAIN_HOOK(on_before_optimizer_step, STEP));
-  if (!t->module->manual_optimization) clip(t);
-  cx_train_profile_begin(t, NULL, "optimizer_step");
-  calx_optimizer_step(opt);
-  cx_train_profile_end(t);
-  if (calx_scope_error() == NULL) t->position.global_step++;
-}
-
-void cx_train_update(calx_trainer *t)
-{
-  cx_train_step_optimizer(t, 0);
+  calx_release(t->output);
+  t->output = output != NULL ? calx_retain(output) : NULL;
 }
 
 // ---- a batch ----------------------------------------------------------------
@@ -65,7 +44,7 @@ static bool step_manually(calx_trainer *t, const calx_batch *batch,
                           int64_t batch_idx)
 {
   const int64_t before = t->position.global_step;
-  t->output = cx_train_loss(t, batch, batch_idx);
+  cx_train_set_output(t, cx_train_loss(t, batch, batch_idx));
   return t->position.global_step != before;
 }
 
@@ -74,7 +53,7 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
 {
   if (t->module->manual_optimization) return step_manually(t, batch, batch_idx);
   const int64_t k = t->accumulate;
-  t->output = cx_train_loss(t, batch, batch_idx);
+  cx_train_set_output(t, cx_train_loss(t, batch, batch_idx));
   if (t->output == NULL) return false;
   if (batch_idx % k == 0) {
     cx_train_call(t, CX_TRAIN_HOOK(on_before_zero_grad, STEP));

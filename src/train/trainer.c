@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/options.h"
 #include "lazy/lazy.h"
 #include "train/files.h"
 #include "train/internal.h"
+#include "train/options_table.h"
 
-static calx_trainer nil;  // without memory
+static calx_trainer nil = { .exit_code = 1 };  // without memory
 
 static calx_status *take_callbacks(calx_trainer *t,
                                    const calx_trainer_options *o)
@@ -48,21 +48,43 @@ static calx_status *take_loggers(calx_trainer *t, const calx_trainer_options *o)
   return NULL;
 }
 
+// What the program wrote, and for the rest what the environment says.
+static calx_status *take_options(calx_trainer *t,
+                                 const calx_trainer_options *options)
+{
+  cx_train_given given;
+  CALX_TRY(cx_train_given_begin(options, &given));
+  given.size = sizeof given.options;
+  CALX_TRY(cx_train_given_environment(&given));
+  const calx_trainer_options *o = &given.options;
+  CALX_TRY(cx_train_configure(o, &t->config));
+  cx_train_report_options(o, &t->config);
+  CALX_TRY(cx_train_expand_home(
+      o->default_root_dir != NULL ? o->default_root_dir : ".",
+      &t->default_root_dir));
+  CALX_TRY(take_callbacks(t, o));
+  CALX_TRY(take_loggers(t, o));
+  return cx_train_add_defaults(t);
+}
+
 calx_trainer *calx_trainer_new_with(const calx_trainer_options *options)
 {
   calx_trainer *t = cx_calloc(1, sizeof *t);
   if (t == NULL) return &nil;
-  calx_trainer_options o;
-  t->error = cx_options_take("trainer", options, &o, sizeof o);
-  if (t->error == NULL) t->error = cx_train_configure(&o, &t->config);
-  if (t->error == NULL) {
-    t->error = cx_train_expand_home(
-        o.default_root_dir != NULL ? o.default_root_dir : ".",
-        &t->default_root_dir);
+  t->error = take_options(t, options);
+  t->exit_code = t->error != NULL;
+  return t;
+}
+
+calx_trainer *cx_train_refused(calx_status *error)
+{
+  calx_trainer *t = cx_calloc(1, sizeof *t);
+  if (t == NULL) {
+    calx_status_free(error);
+    return &nil;
   }
-  if (t->error == NULL) t->error = take_callbacks(t, &o);
-  if (t->error == NULL) t->error = take_loggers(t, &o);
-  if (t->error == NULL) t->error = cx_train_add_defaults(t);
+  t->error = error;
+  t->exit_code = 1;
   return t;
 }
 

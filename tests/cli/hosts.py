@@ -32,21 +32,40 @@ import json, os, subprocess, sys
 with open(os.environ["FOLDER"] + "/given", "w") as file:
     json.dump(sys.argv[1:], file)
 command = [a for a in sys.argv if a.startswith("--command=")][0]
-for worker in "01":
-    code = subprocess.call(["sh", "-c", command[len("--command="):]], cwd="/",
-                           env={**os.environ, "TPU_WORKER_ID": worker})
-    if code != 0:
-        sys.exit(code)
+workers = [subprocess.Popen(["sh", "-c", command[len("--command="):]], cwd="/",
+                            stdout=subprocess.PIPE,
+                            env={**os.environ, "WORKER": worker})
+           for worker in "01"]
+for worker in workers:
+    sys.stdout.buffer.write(worker.communicate()[0])
+sys.exit(max(worker.returncode for worker in workers))
+"""
+
+# The metadata server of a worker, and its network: of a pod, or unreachable.
+CURL = """\
+#!/bin/sh
+for last; do :; done
+case $POD,$last in
+  no,*) exit 6 ;;
+  *,http://metadata.google.internal/*/attributes/agent-worker-number)
+    printf %s "$WORKER" ;;
+  two,*/attributes/worker-network-endpoints)
+    printf %s unknown:unknown:127.0.0.1,unknown:unknown:127.0.0.2:x ;;
+  one,*/attributes/worker-network-endpoints)
+    printf %s unknown:unknown:127.0.0.1 ;;
+  *) exit 22 ;;
+esac
 """
 
 
 class Hosts(program.Case):
     def setUp(self):
         super().setUp()
-        for name, text in ("ssh", SSH), ("gcloud", GCLOUD):
+        for name, text in ("ssh", SSH), ("gcloud", GCLOUD), ("curl", CURL):
             self.write(name, text)
             os.chmod(name, 0o755)
         self.env = {"FOLDER": os.getcwd(), "MASTER_ADDR": "127.0.0.1",
+                    "POD": "one",
                     "PATH": os.getcwd() + ":" + os.environ["PATH"]}
 
     def run_on(self, code, hosts, *arguments, **env):
@@ -109,8 +128,10 @@ class Hosts(program.Case):
 
     def test_hosts_that_are_none(self):
         for hosts in "", "a,", ",a", "-oProxyCommand=x", "a b", "a,b\n":
-            self.complains(5, "is no host", "run", "--hosts", hosts, "true")
-        self.complains(5, "is no host", "run", "--tpu", "--help=x", "true",
+            self.complains(5, "is no name of a host; names with commas between "
+                           "are wanted", "run", "--hosts", hosts, "true")
+        self.complains(5, "is no name of a TPU", "run", "--tpu", "--help=x",
+                       "true",
                        env=self.env)
         self.complains(5, "names no variable", "run", "--hosts", "a", "--env",
                        "=x", "true")
@@ -181,7 +202,7 @@ class Hosts(program.Case):
         out, _ = self.expect(
             0, "run", "--tpu", "my-tpu", "--zone", "z-1", "--project=p",
             "--env", "A=it's", "sh", "-c",
-            'echo "$PJRT_DEVICE $CPU_NUM_DEVICES $A $TPU_WORKER_ID $1"', "sh",
+            'echo "$PJRT_DEVICE $CPU_NUM_DEVICES $A $WORKER $1"', "sh",
             "two words", env={**self.env, "PJRT_DEVICE": "CPU",
                               "CPU_NUM_DEVICES": "2"})
         self.assertEqual(out, "TPU 2 it's 0 two words\nTPU 2 it's 1 two words\n")
@@ -205,6 +226,62 @@ class Hosts(program.Case):
         self.complains(127, "TPU t exited with 127: the command that connects "
                        "to it, or one there, was not found", "run", "--tpu",
                        "t", "sh", "-c", "exit 127", env=self.env)
+
+    def test_a_pods_workers_are_one_job(self):
+        show = ["sh", "-c", "echo $CALX_NNODES $CALX_NODE_RANK $MASTER_ADDR"]
+        out, err = self.expect(0, "run", "--tpu=pod", "--", *show,
+                               env={**self.env, "POD": "two",
+                                    "MASTER_ADDR": ""})
+        self.assertEqual(out, "2 0 127.0.0.1\n2 1 127.0.0.1\n")
+        self.assertEqual(err, "")
+        # By variables, as Kubernetes sets them.
+        out, _ = self.expect(
+            0, "run", "--tpu", "pod", *show,
+            env={**self.env, "POD": "no", "MASTER_ADDR": "",
+                 "TPU_WORKER_ID": "3", "TPU_WORKER_HOSTNAMES": "a,b,c,d"})
+        self.assertEqual(out, "4 3 a\n4 3 a\n")
+        # One worker needs no others; one that knows nothing says so.
+        out, err = self.expect(0, "run", "--tpu", "pod", *show,
+                               env={**self.env, "MASTER_ADDR": ""})
+        self.assertEqual((out, err), ("\n\n", ""))
+        _, err = self.expect(0, "run", "--tpu", "pod", "--dir", "/usr", *show,
+                             env={**self.env, "POD": "no"})
+        self.assertEqual(err.count("this worker trains alone"), 2)
+        # A folder that is not there ends it, as before.
+        self.complains(2, "", "run", "--tpu", "pod", "--dir", "/nowhere", *show,
+                       env=self.env)
+        # They meet.
+        port = str(20000 + os.getpid() % 12000)
+        out, _ = self.expect(0, "run", "--tpu=pod", "--", CALX, "run", "-n", "2",
+                             RANKS, "20", env={**self.env, "POD": "two",
+                                               "CALX_PORT": "", "MASTER_PORT":
+                                               port})
+        self.assertEqual(sorted(line.split("] ")[1] for line in
+                                out.splitlines()),
+                         [f"rank {r} of 4 on host {r // 2} of 2"
+                          for r in range(4)])
+
+    def test_options_of_xla_dist(self):
+        for options, answer in [
+                (["--conda-env=torch-xla-nightly"],
+                 "leave it out; for one that does: calx run --tpu NAME -- conda "
+                 "run --no-capture-output -n torch-xla-nightly PROGRAM"),
+                (["--docker-image", "gcr.io/x"], "sudo docker run --rm "
+                 "--privileged --network=host gcr.io/x PROGRAM"),
+                (["--docker-run-flag=-v", "--docker-run-flag=/a:/a"],
+                 "sudo docker run"),
+                (["--restart-tpuvm-pod-server"], "leave them out; calx doctor "
+                 "--kill"),
+                (["--vm", "a"], "--hosts a"),
+                (["--tpu="], "is the variable set?")]:
+            self.complains(2, answer, "run", "--tpu=pod", *options, "--",
+                           "./train", "--max_epochs=5", env=self.env)
+        # As Lightning's page writes it: what follows is the program's.
+        out, _ = self.expect(0, "run", "--tpu", "pod", "--env",
+                             "XLA_USE_BF16=1", "--", "sh", "-c",
+                             'echo "$XLA_USE_BF16 $@"', "train",
+                             "--max_epochs=5", "--batch_size=32", env=self.env)
+        self.assertEqual(out, "1 --max_epochs=5 --batch_size=32\n" * 2)
 
     def test_long_program(self):
         # Quoted twice it would be longer than one argument may be.

@@ -8,7 +8,8 @@
 //   // rogue: plant    refuses, and the process crashes at its next program
 //   anything else      refuses with a message of two lines
 //
-// ROGUE=no-client, crash-at-start: what happens before any program.
+// ROGUE=no-client, crash-at-start, hang-at-start: what happens before any
+// program.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static bool wants(const char *what)
 static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
 {
   if (wants("crash-at-start")) crash();
+  while (wants("hang-at-start")) pause();
   if (wants("no-client")) return refuse("rogue: no devices\nat all");
   args->client = &client;
   return NULL;

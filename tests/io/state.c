@@ -138,6 +138,30 @@ static void test_from_a_model(void **state)
   calx_module_free(b);
 }
 
+// A model that is part of another: the prefix is before each of its keys.
+static void test_prefix(void **state)
+{
+  (void)state;
+  calx_module *m = make();
+  calx_value *d = fitting(CALX_F32), *outer;
+  outer = calx_value_container(CALX_KIND_DICT);
+  for (size_t i = 0; i < calx_value_count(d); i++) {
+    char key[32];
+    snprintf(key, sizeof key, "net.%s", calx_value_key(d, i));
+    calx_tensor *t = calx_value_as_tensor(calx_value_item(d, i));
+    CHECK_STATUS_OK(calx_value_set(outer, key, calx_value_tensor(t)));
+  }
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_module_load_state_dict(m, d, .prefix = "net."),
+               "Missing key(s) in state_dict: \"net.fc1.weight\", ",
+               "Unexpected key(s) in state_dict: \"fc1.weight\", ");
+  CHECK_STATUS_OK(calx_module_load_state_dict(m, outer, .prefix = "net."));
+  check_loaded(m);
+  calx_value_free(outer);
+  calx_value_free(d);
+  calx_module_free(m);
+}
+
 // PyTorch's text, word for word; and nothing is changed.
 static void test_wrong(void **state)
 {
@@ -245,6 +269,7 @@ int main(void)
     SUPPORT_TEST(test_load),
     SUPPORT_TEST(test_failed_step_keeps_it),
     SUPPORT_TEST(test_from_a_model),
+    SUPPORT_TEST(test_prefix),
     SUPPORT_TEST(test_wrong),
     SUPPORT_TEST(test_not_strict),
     SUPPORT_TEST(test_without_memory),

@@ -375,6 +375,19 @@ static void test_no_root(void **state)
   run_on_thread(without_root);
 }
 
+// A status of the program's own is an error like others: the first one stays.
+static void test_set_error(void **state)
+{
+  (void)state;
+  calx_scope *outer = calx_scope_begin(), *scope = calx_scope_begin();
+  calx_scope_set_error(NULL);
+  assert_null(calx_scope_error());
+  calx_scope_set_error(calx_status_new(CALX_NOT_FOUND, "no leaf %d", 7));
+  calx_scope_set_error(calx_status_new(CALX_ABORTED, "a later one"));
+  CHECK_STATUS(CALX_NOT_FOUND, calx_scope_end(scope), "no leaf 7");
+  CHECK_STATUS_OK(calx_scope_end(outer));
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -389,6 +402,7 @@ int main(void)
     LAZY_TEST(test_first_error),
     LAZY_TEST(test_take_error),
     LAZY_TEST(test_inner_error),
+    LAZY_TEST(test_set_error),
     LAZY_TEST(test_forgotten_error),
     LAZY_TEST(test_end_twice),
     LAZY_TEST(test_other_thread),

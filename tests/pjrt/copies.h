@@ -45,8 +45,11 @@ static inline void copy_fake(const char *name, char *out, size_t room)
 }
 
 static const char *const variables[] = {
-  "CALX_PLUGIN",     "PJRT_DEVICE",      "PJRT_NAMES_AND_LIBRARY_PATHS",
-  "CALX_PLUGIN_DIR", "TPU_LIBRARY_PATH", "XDG_CACHE_HOME",
+  "CALX_PLUGIN",     "PJRT_DEVICE",          "PJRT_NAMES_AND_LIBRARY_PATHS",
+  "CALX_PLUGIN_DIR", "TPU_LIBRARY_PATH",     "XDG_CACHE_HOME",
+  "XRT_TPU_CONFIG",  "COLAB_TPU_ADDR",       "XRT_DEVICE_MAP",
+  "XRT_WORKERS",     "TPU_IP_ADDRESS",       "XRT_SHARD_ORDINAL",
+  "XLA_USE_BF16",    "XRT_SHARD_WORLD_SIZE",
 };
 
 static inline int clean_environment(void **state)

@@ -1,5 +1,6 @@
 """Makes torchvision importable beside a PyTorch that its wheel was not built for: the
 operators of its library, which the tests do not use, get their declarations only.
+Imported before pytorch_lightning too, whose torchmetrics imports torchvision.
 """
 
 import torch

@@ -34,6 +34,8 @@ static void note(const char *who, const char *what)
   }
 #define EACH(D, D_BATCH, who)             \
   D(who, setup)                           \
+  D(who, on_post_move_to_device)          \
+  D(who, on_validation_model_zero_grad)   \
   D(who, on_fit_start)                    \
   D(who, on_sanity_check_start)           \
   D(who, on_sanity_check_end)             \
@@ -65,6 +67,15 @@ EACH(NOTED, NOTED_BATCH, Callback)
 EACH(NOTED, NOTED_BATCH, Module)
 #define FIELD(who, name) .name = who##_##name,
 
+#define NOTED_TRANSFER(who)                                                  \
+  static void who##_transfer(calx_trainer *t, void *self, calx_batch *batch) \
+  {                                                                          \
+    (void)t, (void)self, (void)batch;                                        \
+    note(#who " ", "on_after_batch_transfer");                               \
+  }
+NOTED_TRANSFER(Callback)
+NOTED_TRANSFER(Module)
+
 static calx_module *noted_model(calx_trainer *t, void *self)
 {
   note("Module ", "configure_model");
@@ -94,12 +105,15 @@ static calx_tensor *noted_validation(calx_trainer *t, void *self,
 
 static const char *const fit_calls =
     "Callback setup\nModule setup\n"
-    "Module configure_model\nModule configure_optimizers\n"
+    "Module configure_model\n"
+    "Callback on_post_move_to_device\nModule on_post_move_to_device\n"
+    "Module configure_optimizers\n"
     "Callback on_fit_start\nModule on_fit_start\n"
     "Callback on_sanity_check_start\nModule on_sanity_check_start\n"
     "Callback on_validation_model_eval\nModule on_validation_model_eval\n"
     "Callback on_validation_start\nModule on_validation_start\n"
     "Callback on_validation_epoch_start\nModule on_validation_epoch_start\n"
+    "Callback on_after_batch_transfer\nModule on_after_batch_transfer\n"
     "Callback on_validation_batch_start 0\nModule on_validation_batch_start 0\n"
     "Module validation_step\n"
     "Callback on_validation_batch_end 0\nModule on_validation_batch_end 0\n"
@@ -109,6 +123,7 @@ static const char *const fit_calls =
     "Callback on_sanity_check_end\nModule on_sanity_check_end\n"
     "Callback on_train_start\nModule on_train_start\n"
     "Callback on_train_epoch_start\nModule on_train_epoch_start\n"
+    "Callback on_after_batch_transfer\nModule on_after_batch_transfer\n"
     "Callback on_train_batch_start 0\nModule on_train_batch_start 0\n"
     "Module training_step\n"
     "Callback on_before_zero_grad\nModule on_before_zero_grad\n"
@@ -116,9 +131,12 @@ static const char *const fit_calls =
     "Callback on_after_backward\nModule on_after_backward\n"
     "Callback on_before_optimizer_step\nModule on_before_optimizer_step\n"
     "Callback on_train_batch_end 0\nModule on_train_batch_end 0\n"
+    "Callback on_validation_model_zero_grad\n"
+    "Module on_validation_model_zero_grad\n"
     "Callback on_validation_model_eval\nModule on_validation_model_eval\n"
     "Callback on_validation_start\nModule on_validation_start\n"
     "Callback on_validation_epoch_start\nModule on_validation_epoch_start\n"
+    "Callback on_after_batch_transfer\nModule on_after_batch_transfer\n"
     "Callback on_validation_batch_start 0\nModule on_validation_batch_start 0\n"
     "Module validation_step\n"
     "Callback on_validation_batch_end 0\nModule on_validation_batch_end 0\n"
@@ -141,9 +159,12 @@ static void test_hooks_of_fit(void **state)
                             .configure_optimizers = noted_optimizers,
                             .training_step = noted_step,
                             .validation_step = noted_validation,
-                            .hooks = { EACH(FIELD, FIELD, Module) });
+                            .hooks = { .on_after_batch_transfer =
+                                           Module_transfer,
+                                       EACH(FIELD, FIELD, Module) });
   calx_callback *callback =
-      calx_callback_new(.hooks = { EACH(FIELD, FIELD, Callback) });
+      calx_callback_new(.hooks = { .on_after_batch_transfer = Callback_transfer,
+                                   EACH(FIELD, FIELD, Callback) });
   calx_trainer *t =
       calx_trainer_new(.devices = 1, .max_epochs = 1, .limit_train_batches = 1,
                        .limit_val_batches = 1, BORING_ALONE,
@@ -177,10 +198,12 @@ static void test_hooks_of_test(void **state)
                             .test_step = noted_test,
                             .hooks = { EACH(FIELD, FIELD, Module) });
   static const char *const wanted[] = {
-    "Module setup\nModule configure_model\nModule on_test_start\n"
+    "Module setup\nModule configure_model\nModule on_post_move_to_device\n"
+    "Module on_test_start\n"
     "Module on_test_batch_start 0\nModule test_step\nModule on_test_end\n"
     "Module teardown\n",
-    "Module setup\nModule configure_model\nModule teardown\n",
+    "Module setup\nModule configure_model\nModule on_post_move_to_device\n"
+    "Module teardown\n",
   };
   calx_dataset *data = boring_dataset(1);
   calx_loader *loader = calx_loader_new(data);

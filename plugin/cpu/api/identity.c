@@ -11,9 +11,11 @@
 
 #include "abi/calx_cpu.h"
 #include "api/api.h"
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "kernel/choices.h"
 #include "lower/compile.h"
 
 typedef struct search {
@@ -104,4 +106,43 @@ calx_status *calx_cpu_identity(cx_hash *out)
   if (!s.found) CALX_TRY(cx_hash_file(calx_cpu_path(), &s.hash));
   *out = s.hash;
   return add_jit(out);
+}
+
+// ---- choices ----------------------------------------------------------------
+
+// Behind them stands the build's identity: another one has other kernels.
+enum { IDENTITY = 2 };
+
+calx_status *calx_cpu_choices_save(int64_t **out, size_t *out_count)
+{
+  cx_hash build;
+  CALX_TRY(calx_cpu_identity(&build));
+  int64_t *choices;
+  size_t count;
+  CALX_TRY(cpu_kernel_choices_save(&choices, &count));
+  *out = cx_calloc(count + IDENTITY, sizeof **out);
+  if (*out == NULL) {
+    cx_free(choices);
+    return cx_out_of_memory();
+  }
+  memcpy(*out, choices, count * sizeof **out);
+  (*out)[count] = (int64_t)build.low;
+  (*out)[count + 1] = (int64_t)build.high;
+  *out_count = count + IDENTITY;
+  cx_free(choices);
+  return NULL;
+}
+
+calx_status *calx_cpu_choices_load(const int64_t *numbers, size_t count)
+{
+  cx_hash build;
+  CALX_TRY(calx_cpu_identity(&build));
+  if (count < IDENTITY) {
+    return cx_invalid("%zu numbers are no choices of kernels", count);
+  }
+  const int64_t *identity = numbers + count - IDENTITY;
+  if (identity[0] != (int64_t)build.low || identity[1] != (int64_t)build.high) {
+    return NULL;
+  }
+  return cpu_kernel_choices_load(numbers, count - IDENTITY);
 }

@@ -3,54 +3,18 @@
 // later ones.
 #include <string.h>
 
-#include "base/thread.h"
+#include "kernel/choices.h"
 #include "lower/lower.h"
-
-// Choices of this process; the oldest go when it is full.
-#define KEPT 512
-
-typedef struct choice {
-  int threads;  // that it was measured on
-  cpu_kernel_desc asked, chosen;
-} choice;
-
-static cx_mutex choices_lock = CX_MUTEX_INIT;
-static choice choices[KEPT];
-static size_t n_choices;
-
-static bool recall(int threads, cpu_kernel_desc *desc)
-{
-  bool found = false;
-  cx_lock(&choices_lock);
-  size_t n = n_choices < KEPT ? n_choices : KEPT;
-  for (size_t i = 0; i < n && !found; i++) {
-    const choice *at = &choices[i];
-    if (at->threads == threads && memcmp(&at->asked, desc, sizeof *desc) == 0) {
-      *desc = at->chosen;
-      found = true;
-    }
-  }
-  cx_unlock(&choices_lock);
-  return found;
-}
-
-static void remember(int threads, const cpu_kernel_desc *asked,
-                     const cpu_kernel_desc *chosen)
-{
-  cx_lock(&choices_lock);
-  choices[n_choices++ % KEPT] = (choice){ threads, *asked, *chosen };
-  cx_unlock(&choices_lock);
-}
 
 static calx_status *choose(cpu_lower_state *c, cpu_lower_group *g)
 {
   const int threads = cpu_threads_size(c->threads);
   cpu_kernel_desc chosen = *g->desc;
-  bool tune = !c->deterministic && !recall(threads, &chosen);
+  bool tune = !c->deterministic && !cpu_kernel_choice_recall(threads, &chosen);
   cpu_kernel *kernel = NULL;
   CALX_TRY(cpu_kernel_new(&chosen, c->threads, tune, &kernel));
   g->scratch = (int64_t)cpu_kernel_scratch(kernel);
-  if (tune) remember(threads, g->desc, &chosen);
+  if (tune) cpu_kernel_choice_remember(threads, &chosen);
   g->index = cpu_lower_assemble_kernel(&c->a, &chosen, kernel);
   return NULL;
 }

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
+#include "kernel/choices.h"
 #include "run/layout.h"
 
 calx_status *cpu_run_program_new(cx_hlo_str name, cpu_run_program **out)
@@ -94,6 +95,7 @@ static calx_status *make_kernels(cpu_run_program *p, cpu_threads *threads)
   if (p->kernels == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_kernels; i++) {
     CALX_TRY(cpu_kernel_new(&p->descs[i], threads, false, &p->kernels[i]));
+    cpu_kernel_choice_remember(cpu_threads_size(threads), &p->descs[i]);
   }
   return NULL;
 }

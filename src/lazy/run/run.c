@@ -19,6 +19,7 @@ calx_status *cx_lazy_run_order(cx_lazy_run *run, cx_pjrt_buffer **out,
 {
   cx_graph_order *o = run->order;
   *out_done = NULL;
+  cx_lazy_self.programs++;
   if (!cx_graph_order_key(o)) return cx_out_of_memory();
   cx_metric_add(&graph_size, (double)o->n_nodes);
   size_t n_args = o->n_params + (o->n_slots != 0);

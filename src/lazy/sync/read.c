@@ -77,11 +77,17 @@ bool cx_lazy_read(calx_tensor *t)
 
 // ---- public -----------------------------------------------------------------
 
-static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
+static cx_pjrt_buffer *buffer_of(const calx_tensor *t)
 {
   cx_lock(&t->device->lock);
   cx_pjrt_buffer *buffer = t->node->out[t->out].buffer;
   cx_unlock(&t->device->lock);
+  return buffer;
+}
+
+static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
+{
+  cx_pjrt_buffer *buffer = buffer_of(t);
   int64_t start = cx_now_ns();
   calx_status *status = cx_pjrt_buffer_to_host(buffer, data, bytes);
   cx_metric_add(&from_device_time, (double)(cx_now_ns() - start));
@@ -172,11 +178,14 @@ int64_t calx_item_int(calx_tensor *t)
   return cx_load_int(cx_lazy_tensor_shape(t)->dtype, bytes);
 }
 
+bool cx_lazy_is_launched(const calx_tensor *t)
+{
+  return t->node == NULL || buffer_of(t) != NULL;
+}
+
 bool calx_is_ready(const calx_tensor *t)
 {
   if (t == NULL || t->node == NULL) return true;
-  cx_lock(&t->device->lock);
-  cx_pjrt_buffer *buffer = t->node->out[t->out].buffer;
-  cx_unlock(&t->device->lock);
+  cx_pjrt_buffer *buffer = buffer_of(t);
   return buffer != NULL && cx_pjrt_buffer_is_ready(buffer);
 }

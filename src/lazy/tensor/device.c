@@ -86,8 +86,9 @@ static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
                       .get = cx_world_store_get,
                       .try_get = cx_world_store_try_get,
                       .put = cx_world_store_put };
-  return cx_pjrt_client_open(plugin, &(cx_pjrt_client_options){ .world = &w },
-                             out);
+  return cx_annotate(cx_pjrt_client_open(
+                         plugin, &(cx_pjrt_client_options){ .world = &w }, out),
+                     "`calx doctor` looks for the cause");
 }
 
 enum { EXIT_WAIT_MS = 2000 };

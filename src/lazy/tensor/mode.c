@@ -7,6 +7,11 @@
 
 _Thread_local cx_lazy_thread_state cx_lazy_self;
 
+int64_t cx_lazy_thread_programs(void)
+{
+  return cx_lazy_self.programs;
+}
+
 // -1: not read yet. Reading twice at the same time gives the same answer.
 static atomic_int debug_flags = -1;
 static atomic_int eager_flag = -1;

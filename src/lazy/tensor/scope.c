@@ -375,3 +375,8 @@ const calx_status *calx_scope_error(void)
   if (cx_lazy_self.top != NULL) return cx_lazy_self.top->error;
   return cx_lazy_self.lost ? cx_out_of_memory() : NULL;
 }
+
+void calx_scope_set_error(calx_status *status)
+{
+  cx_lazy_scope_pin(status);
+}
