@@ -104,7 +104,11 @@ typedef struct CALX_OPTIONS calx_trainer_hooks {
   CALX_NAMED calx_trainer_batch_hook_fn *on_predict_batch_end;
   CALX_NAMED calx_trainer_hook_fn *on_predict_epoch_end;
   CALX_NAMED calx_trainer_hook_fn *on_predict_end;
+  /* of each checkpoint, and of what a fit leaves; a callback's not of weights
+     alone */
   CALX_NAMED calx_trainer_checkpoint_hook_fn *on_save_checkpoint;
+  /* of a file that a run begins with, the module's first; a callback's in fit
+   */
   CALX_NAMED calx_trainer_checkpoint_hook_fn *on_load_checkpoint;
   CALX_NAMED calx_trainer_hook_fn *on_exception;
   CALX_NAMED calx_trainer_hook_fn *on_fit_end;

@@ -141,8 +141,12 @@ typedef struct CALX_OPTIONS calx_trainer_data {
   CALX_NAMED const calx_loader *const *dataloaders;
   CALX_NAMED size_t n_dataloaders;
   CALX_NAMED const calx_lightning_data_module *datamodule;
-  /* a checkpoint to begin with: a path, "best", "last"; of fit all of its
-     state, else the weights; NULL: what the trainer's last run left */
+  /* a checkpoint to begin with: a path; "best", of the first ModelCheckpoint;
+     "last", the newest last*.ckpt of theirs or file of a failed run; "hpc", the
+     highest hpc_ckpt_N.ckpt in default_root_dir. Of fit all of its state, else
+     the weights; NULL: what the trainer's last run left, but for a fit after a
+     failed one with an OnExceptionCheckpoint, or in a job that Slurm has
+     started again */
   CALX_NAMED const char *ckpt_path;
   CALX_NAMED bool not_verbose; /* validate and test print no table */
 } calx_trainer_data;

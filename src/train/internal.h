@@ -119,8 +119,8 @@ struct calx_trainer {
 
   // What a run leaves.
   cx_train_position position;
-  cx_train_position computed;  // at the last sync; of the weights after another
-                               // one that failed
+  // At the last sync that succeeded: that of the weights where the next fails.
+  cx_train_position computed;
   cx_train_metric *metrics;
   size_t n_metrics, metrics_capacity;
   calx_value *checkpoint;  // of the host; NULL: nothing ran yet

@@ -10,6 +10,7 @@
 #include "lazy/lazy.h"
 #include "loggers/number.h"
 #include "optim/scheduler.h"
+#include "profiler/profiler.h"
 #include "train/trial.h"
 
 // Of the callback.
@@ -69,6 +70,7 @@ static bool after_step(calx_trainer *t, void *user)
   static const double beta = 0.98;
   finder *s = user;
   double loss = t->output != NULL ? calx_item(t->output) : (double)NAN;
+  cx_profiler_own_read();
   s->status = cx_train_broadcast_numbers(t, "learning rate finder", &loss, 1);
   if (s->status != NULL) return false;
   if (isnan(loss) && t->output == NULL) {

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "data/loader.h"
 #include "lazy/lazy.h"
+#include "profiler/profiler.h"
 
 // ---- copies on the host -----------------------------------------------------
 
@@ -33,6 +34,7 @@ static calx_value *copy_plain(const calx_value *v)
     case CALX_KIND_FLOAT: return calx_value_float(calx_value_as_float(v));
     case CALX_KIND_STRING: return calx_value_string(calx_value_as_string(v));
     case CALX_KIND_TENSOR:
+      cx_profiler_own_read();
       return calx_value_tensor(calx_cpu(calx_value_as_tensor(v)));
     default: return calx_value_none();
   }

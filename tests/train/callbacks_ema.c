@@ -190,7 +190,7 @@ static void test_checkpoint(void **state)
   for (int k = 0; k < 8; k++) CHECK_CLOSE(s.run.train[k], rest[k], 1e-12);
   double wanted[8];
   calx_scope *scope = calx_scope_begin();
-  normed n = { NULL };
+  normed n = { 0 };
   calx_module *model = normed_make(NULL, &n);
   calx_module_to(model, CALX_F64);
   CHECK_STATUS_OK(calx_trainer_load_weights(whole, model));

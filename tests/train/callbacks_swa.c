@@ -187,7 +187,7 @@ static void fit(calx_trainer *t, plan *p)
 static void read_weight(const calx_trainer *t, double *out)
 {
   calx_scope *scope = calx_scope_begin();
-  normed n = { NULL };
+  normed n = { 0 };
   calx_module *model = normed_make(NULL, &n);
   calx_module_to(model, CALX_F64);
   CHECK_STATUS_OK(calx_trainer_load_weights(t, model));

@@ -133,7 +133,7 @@ static inline void normed_check_left(const calx_trainer *t, const char *name,
 {
   double values[BORING_FEATURES * NORMED_HIDDEN];
   calx_scope *scope = calx_scope_begin();
-  normed n = { NULL };
+  normed n = { 0 };
   calx_module *model = normed_make(NULL, &n);
   calx_module_to(model, CALX_F64);
   CHECK_STATUS_OK(calx_trainer_load_weights(t, model));
