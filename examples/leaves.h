@@ -3,6 +3,7 @@
 #define EXAMPLES_LEAVES_H
 
 #include <calx/calx.h>
+#include <string.h>
 
 #include "drawn.h"
 
@@ -104,6 +105,52 @@ static inline void leaves_open(leaves *l, const char *folder, int64_t side,
                                               .transform = l->transforms[i],
                                               .seed = *seed);
   }
+}
+
+// The leaves of DIR/sample_submission.csv, whose class nobody knows; without a
+// folder, drawn ones. The seed must stay until the dataset is freed.
+static inline calx_dataset *leaves_unknown(const leaves *l, const char *folder,
+                                           uint64_t *seed)
+{
+  char csv[4096], images[4096];
+  if (folder == NULL) return leaves_draw(320, seed);
+  snprintf(csv, sizeof csv, "%s/sample_submission.csv", folder);
+  snprintf(images, sizeof images, "%s/images", folder);
+  return calx_dataset_image_csv(csv, images, .suffix = ".jpg",
+                                .transform = l->transforms[1],
+                                .target_dtype = CALX_F32);
+}
+
+// A CSV file with the probabilities of the classes: rows (leaves, classes).
+static inline calx_status *leaves_submit(const char *path,
+                                         const calx_dataset *known,
+                                         const calx_dataset *unknown,
+                                         const double *rows, int64_t classes)
+{
+  static const char *const drawn_names[] = { "healthy", "scab", "rust",
+                                             "multiple_diseases" };
+  FILE *file = fopen(path, "w");
+  if (file == NULL) {
+    return calx_status_new(CALX_NOT_FOUND, "%s cannot be written", path);
+  }
+  fputs("image_id", file);
+  for (int64_t k = 0; k < classes; k++) {
+    const char *name = calx_dataset_class_name(known, k);
+    fprintf(file, ",%s", name != NULL ? name : drawn_names[k]);
+  }
+  for (int64_t i = 0; i < calx_dataset_size(unknown); i++) {
+    const char *image = calx_dataset_image_path(unknown, i);
+    if (image != NULL) {
+      image = strrchr(image, '/') + 1;
+      fprintf(file, "\n%.*s", (int)(strlen(image) - strlen(".jpg")), image);
+    } else {
+      fprintf(file, "\nTest_%ld", (long)i);
+    }
+    for (int64_t k = 0; k < classes; k++) fprintf(file, ",%g", *rows++);
+  }
+  fputc('\n', file);
+  if (fclose(file) == 0) return NULL;
+  return calx_status_new(CALX_RESOURCE_EXHAUSTED, "%s cannot be written", path);
 }
 
 static inline void leaves_close(leaves *l)

@@ -1,14 +1,14 @@
 // Trains the GPT-2 of gpt.c by the trainer, on all devices that there are, and
 // writes a text with the best of its checkpoints.
 //
-//   trainer_gpt [--data FILE] [--epochs N] [--batch-size B] [--lr X] [--bf16]
-//               [--target PERPLEXITY] [--seed N]
+//   trainer_gpt [--data FILE] [--batch-size B] [--lr X] [--target PERPLEXITY]
+//               [--max_epochs=N] [--precision=bf16-mixed] [--devices=N] […]
 //
 // Without --data the text is drawn: sums, line by line. The last twentieth of
 // the text validates. Exit code 21: its perplexity is above --target.
-#include "args.h"
 #include "gpt_write.h"
 #include "text.h"
+#include "trainer_options.h"
 
 enum { BYTES = 256, CONTEXT = 64 };
 static const gpt_sizes sizes = {
@@ -92,12 +92,17 @@ static calx_status *write_text(const calx_trainer *trainer)
 
 int main(int argc, char **argv)
 {
-  arguments a = { .epochs = 1, .batch_size = 16, .lr = 3e-3, .target = 100 };
-  args_read(
+  calx_callback *best =
+      calx_model_checkpoint(.monitor = "perplexity",
+                            .filename = "{epoch}-{perplexity:.2f}");
+  calx_trainer_options options =
+      CALX_TRAINER_OPTIONS(.max_epochs = 1, .gradient_clip_val = 1,
+                           .callbacks = &best, .n_callbacks = 1);
+  arguments a = { .batch_size = 16, .lr = 3e-3, .target = 100 };
+  trainer_options_read(
       argc, argv,
-      "trainer_gpt [--data FILE] [--epochs N] [--batch-size B] [--lr X] [--bf16] "
-      "[--target PERPLEXITY] [--seed N]",
-      &a);
+      "trainer_gpt [--data FILE] [--batch-size B] [--lr X] [--target PERPLEXITY]",
+      &options, &a);
   const calx_lightning_module module =
       CALX_LIGHTNING_MODULE(.self_size = sizeof(language_model), .user = &a,
                             .configure_model = configure_model,
@@ -106,18 +111,11 @@ int main(int argc, char **argv)
                             .validation_step = validation_step,
                             .hooks = { .teardown = teardown });
   text t;
-  calx_status *status = text_init(&t, a.data, CONTEXT, (uint64_t)a.seed);
+  calx_status *status = text_init(&t, a.data, CONTEXT, options.seed);
   calx_loader *batches = calx_loader_new(t.train, .batch_size = a.batch_size,
                                          .shuffle = true, .drop_last = true);
   calx_loader *tests = calx_loader_new(t.test, .batch_size = 32);
-  calx_callback *best =
-      calx_model_checkpoint(.monitor = "perplexity",
-                            .filename = "{epoch}-{perplexity:.2f}");
-  calx_trainer *trainer =
-      calx_trainer_new(.max_epochs = a.epochs, .seed = (uint64_t)a.seed,
-                       .precision = a.bf16 ? "bf16-mixed" : NULL,
-                       .gradient_clip_val = 1, .callbacks = &best,
-                       .n_callbacks = 1);
+  calx_trainer *trainer = calx_trainer_new_with(&options);
   if (status == NULL)
     status = calx_trainer_fit(trainer, &module, .train_dataloader = batches,
                               .val_dataloader = tests);
@@ -125,12 +123,11 @@ int main(int argc, char **argv)
     status = calx_trainer_validate(trainer, &module, .val_dataloader = tests,
                                    .ckpt_path = "best");
   if (status == NULL) status = write_text(trainer);
-  calx_status_print(stderr, status);
   double perplexity = calx_trainer_callback_metric(trainer, "perplexity");
-  int code = calx_trainer_exit_code(trainer);
+  int code = trainer_exit_code(trainer, status, perplexity <= a.target);
   calx_trainer_free(trainer), calx_callback_free(best);
   calx_loader_free(batches), calx_loader_free(tests);
   text_free(&t);
   calx_shutdown();
-  return code != 0 ? code : perplexity <= a.target ? 0 : 21;
+  return code;
 }

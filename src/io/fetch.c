@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "lazy/lazy.h"
+#include "profiler/profiler.h"
 
 calx_status *cx_io_fetchable(const calx_tensor *t)
 {
@@ -26,6 +27,7 @@ calx_status *cx_io_fetch(calx_tensor *t, cx_io_elements *out)
   }
   out->data = out->owned = cx_alloc(out->bytes);
   if (out->owned == NULL) return cx_out_of_memory();
+  cx_profiler_own_read();  // a save is no habit of the program's
   calx_status *status = calx_tensor_read(t, out->owned, out->bytes);
   if (status != NULL) cx_io_fetched(out);
   return status;

@@ -1,7 +1,14 @@
 // train/host_copy: a copy of a value with its tensors on the host.
 #include "base/alloc.h"
 #include "lazy/lazy.h"
+#include "profiler/profiler.h"
 #include "train/internal.h"
+
+static calx_value *copy_tensor(calx_tensor *t)
+{
+  if (!calx_tensor_is_host(t)) cx_profiler_own_read();  // no habit of a step
+  return calx_value_tensor(calx_cpu(t));
+}
 
 static calx_status *copy_item(const calx_value *from, size_t i, calx_value *to)
 {
@@ -32,9 +39,7 @@ calx_status *cx_train_copy_value(const calx_value *v, calx_value **out)
     case CALX_KIND_BYTES:
       *out = calx_value_bytes(calx_value_as_string(v), calx_value_count(v));
       break;
-    case CALX_KIND_TENSOR:
-      *out = calx_value_tensor(calx_cpu(calx_value_as_tensor(v)));
-      break;
+    case CALX_KIND_TENSOR: *out = copy_tensor(calx_value_as_tensor(v)); break;
     default: *out = calx_value_container(kind);
   }
   if (*out == NULL) return cx_out_of_memory();

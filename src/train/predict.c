@@ -6,7 +6,6 @@
 #include "graph/node.h"
 #include "io/fetch.h"
 #include "lazy/lazy.h"
-#include "profiler/profiler.h"
 #include "train/internal.h"
 
 // Of this rank and one loader: a tensor for each batch, on the device.
@@ -107,7 +106,6 @@ static calx_status *fetch(const prediction_list *l, char *out)
 {
   for (size_t i = 0; i < l->n; i++) {
     cx_io_elements elements;
-    cx_profiler_own_read();  // no habit of the program's
     CALX_TRY(cx_io_fetch(l->batches[i], &elements));
     if (elements.bytes > 0) memcpy(out, elements.data, elements.bytes);
     out += elements.bytes;
