@@ -102,6 +102,7 @@ struct calx_trainer {
   int64_t batch_size;         // of the batch that is under way; 0: none
   bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
+  bool has_gradients;         // automatic optimisation has not stepped with
   calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
@@ -216,7 +217,8 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
 void cx_train_free_optimizers(calx_trainer *t);
 
-// Steps the schedules of an interval: those with a monitor, or all others.
+// Steps the schedules of an interval: those with a monitor, or all others. With
+// manual optimisation the program does.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors) CALX_MUST_USE;
 
