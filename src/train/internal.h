@@ -82,6 +82,7 @@ struct calx_trainer {
   const calx_trainer_data *data;
   cx_train_stage asked;  // which function runs
   cx_train_stage stage;  // what it does at the moment
+  bool is_alone;         // on one device, which need not be the first one
   void *self;
   void *data_self;
   void **callback_selves;
@@ -162,6 +163,7 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
+  bool is_alone;      // it runs in the calling thread, on whatever device
   char *return_path;  // the file through which a started process gives it; or
                       // NULL
 } cx_train_job;
