@@ -82,6 +82,7 @@ struct calx_trainer {
   const calx_trainer_data *data;
   cx_train_stage asked;  // which function runs
   cx_train_stage stage;  // what it does at the moment
+  bool is_alone;         // on one device, which need not be the first one
   void *self;
   void *data_self;
   void **callback_selves;
@@ -102,6 +103,7 @@ struct calx_trainer {
   int64_t batch_size;         // of the batch that is under way; 0: none
   bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
+  bool has_gradients;         // automatic optimisation has not stepped with
   calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
@@ -161,6 +163,7 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
+  bool is_alone;      // it runs in the calling thread, on whatever device
   char *return_path;  // the file through which a started process gives it; or
                       // NULL
 } cx_train_job;
@@ -216,7 +219,8 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
 void cx_train_free_optimizers(calx_trainer *t);
 
-// Steps the schedules of an interval: those with a monitor, or all others.
+// Steps the schedules of an interval: those with a monitor, or all others. With
+// manual optimisation the program does.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors) CALX_MUST_USE;
 

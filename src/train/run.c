@@ -234,6 +234,7 @@ static calx_status *launch(calx_trainer *t, cx_train_job *job)
   CALX_TRY(is_single(t, &single));
   const bool detected = cx_lazy_debug_on(CX_LAZY_DEBUG_ANOMALY);
   if (t->config.detect_anomaly) calx_set_detect_anomaly(true);
+  job->is_alone = single;
   calx_status *status = single ? run_alone(job)
                                : calx_launch(cx_train_run_rank, job,
                                              .devices = t->config.devices);

@@ -204,6 +204,43 @@ static void test_stop(void **state)
   calx_dataset_free(data);
 }
 
+// ---- one device of several --------------------------------------------------
+
+// The device that a program has chosen trains, and its run leaves what it did.
+static void test_chosen_device(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step);
+  calx_device *second, *before = calx_device_current();
+  CHECK_STATUS_OK(calx_device_open("xla:1", &second));
+  calx_device_set_current(second);
+  calx_dataset *data = boring_dataset(8);
+  calx_loader *loader = calx_loader_new(data);
+  calx_callback *c = calx_early_stopping(.monitor = "x", .not_strict = true);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 1, .max_epochs = 1, .callbacks = &c,
+                       .n_callbacks = 1, BORING_ALONE);
+  calx_value *predictions;
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  assert_int_equal(calx_trainer_global_step(t), 8);
+  double weights[WEIGHTS];
+  weights_of(t, weights);
+  CHECK_STATUS_OK(calx_trainer_predict(t, &module, &predictions,
+                                       .predict_dataloader = loader));
+  assert_int_equal(calx_value_count(predictions), 1);
+  assert_non_null(calx_callback_self(c));
+  calx_value_free(predictions);
+  calx_device_set_current(before);
+  calx_trainer_free(t);
+  calx_callback_free(c);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
 // ---- errors -----------------------------------------------------------------
 
 static calx_tensor *fail_on_rank_1(calx_trainer *t, void *self,
@@ -244,9 +281,8 @@ static int begin(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_same_as_one),
-    SUPPORT_TEST(test_logged),
-    SUPPORT_TEST(test_stop),
+    SUPPORT_TEST(test_same_as_one), SUPPORT_TEST(test_logged),
+    SUPPORT_TEST(test_stop),        SUPPORT_TEST(test_chosen_device),
     SUPPORT_TEST(test_failure),
   };
   return cmocka_run_group_tests(tests, begin, NULL);
