@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "profiler/profiler.h"
 #include "train/internal.h"
 
 struct cx_train_row {
@@ -53,6 +54,7 @@ static calx_status *write_row(calx_trainer *t, cx_train_row *row)
   for (size_t i = 0; i < row->count; i++) {
     calx_tensor *tensor = row->values[i].tensor;
     list[i].name = row->values[i].name;
+    if (tensor != NULL) cx_profiler_own_read();  // no habit of the program's
     list[i].value = tensor != NULL ? calx_item(tensor) : row->values[i].value;
   }
   const size_t count = row->count + (row->epoch >= 0);
