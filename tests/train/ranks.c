@@ -129,7 +129,7 @@ static calx_tensor *log_evaluation(calx_trainer *t, void *self,
 }
 
 // Rows C4, D5 and C9: 2 ranks, 3 batches; a validation of 7 samples.
-static void test_logged(void **state)
+static void test_row_D5(void **state)
 {
   (void)state;
   const calx_lightning_module module =
@@ -281,7 +281,7 @@ static int begin(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_same_as_one), SUPPORT_TEST(test_logged),
+    SUPPORT_TEST(test_same_as_one), SUPPORT_TEST(test_row_D5),
     SUPPORT_TEST(test_stop),        SUPPORT_TEST(test_chosen_device),
     SUPPORT_TEST(test_failure),
   };
