@@ -252,8 +252,10 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   t->position.batch = i + 1;
   t->position.is_epoch_end = is_last;
   t->position.samples = calx_loader_state(t->train.loader).samples;
-  if (stepped) cx_train_record_signals(t);
-  if (is_last || (i + 1) % t->config.steps_per_execution == 0) compute(t);
+  const bool is_due = is_last || (i + 1) % t->config.steps_per_execution == 0;
+  if (stepped && is_due) cx_train_record_signals(t);
+  if (is_due) compute(t);
+  if (calx_scope_error() != NULL) return calx_scope_end(scope);
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);

@@ -115,7 +115,7 @@ struct calx_trainer {
   bool has_rows_to_save;               // loggers have got some since their save
   struct cx_train_profiler *profiler;  // NULL: none is made
   struct cx_train_predictions *predictions;
-  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest steps
+  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest programs
   char *ckpt_path, *source;  // the file that it began with, and where that is
   const calx_status *exception;  // why it ends; NULL: nothing is wrong
 
@@ -316,7 +316,8 @@ calx_status *cx_train_find_newest(const calx_trainer *t,
 void cx_train_signals_begin(void);
 // Gives them back; the exit code of a program that ends with this status.
 int cx_train_signals_end(const calx_status *status);
-// In a step that updates: what this rank has received becomes known to all.
+// In the last step of a program, where it updates: what this rank has received
+// becomes known to all.
 void cx_train_record_signals(calx_trainer *t);
 void cx_train_free_signals(calx_trainer *t);
 // The file in which SIGTERM leaves a run.

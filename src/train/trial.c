@@ -22,6 +22,15 @@ typedef struct trial_state {
   bool should_stop, skip_epoch;
 } trial_state;
 
+// Takes the value, whose tensors are on the device.
+static calx_status *fetch(calx_status *status, calx_value *from,
+                          calx_value **out)
+{
+  if (status == NULL) status = cx_train_copy_value(from, out);
+  calx_value_free(from);
+  return cx_status_first(status, cx_status_copy(calx_scope_error()));
+}
+
 static calx_status *copy_states(calx_trainer *t, trial_state *s)
 {
   calx_value *dict = NULL;

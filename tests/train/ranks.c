@@ -204,6 +204,39 @@ static void test_stop(void **state)
   calx_dataset_free(data);
 }
 
+// ---- several steps in one program -------------------------------------------
+
+static int64_t executions(int64_t per_execution)
+{
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step);
+  calx_dataset *data = boring_dataset(BORING_SAMPLES);
+  calx_loader *loader = calx_loader_new(data);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 2, .max_epochs = 2, .barebones = true,
+                       .steps_per_execution = per_execution);
+  const int64_t before = calx_counter_value("ExecuteComputation");
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  const int64_t ran = calx_counter_value("ExecuteComputation") - before;
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+  calx_shutdown();
+  return ran;
+}
+
+// What the ranks tell each other in each program is not read before the program
+// has run: two ranks have two epochs of 32 steps.
+static void test_steps_per_execution(void **state)
+{
+  (void)state;
+  const int64_t one = executions(1), four = executions(4);
+  assert_int_equal(one - four, 2 * 2 * (32 - 8));
+}
+
 // ---- one device of several --------------------------------------------------
 
 // The device that a program has chosen trains, and its run leaves what it did.
@@ -281,9 +314,9 @@ static int begin(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_same_as_one), SUPPORT_TEST(test_row_D5),
-    SUPPORT_TEST(test_stop),        SUPPORT_TEST(test_chosen_device),
-    SUPPORT_TEST(test_failure),
+    SUPPORT_TEST(test_same_as_one),   SUPPORT_TEST(test_row_D5),
+    SUPPORT_TEST(test_stop),          SUPPORT_TEST(test_steps_per_execution),
+    SUPPORT_TEST(test_chosen_device), SUPPORT_TEST(test_failure),
   };
   return cmocka_run_group_tests(tests, begin, NULL);
 }
