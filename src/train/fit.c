@@ -245,10 +245,7 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_start, STEP), &batch, i);
   if (t->skip_epoch) return calx_scope_end(scope);
   const bool stepped = cx_train_step(t, &batch, i, is_last);
-  if (calx_scope_error() != NULL) {
-    t->output = NULL;
-    return calx_scope_end(scope);
-  }
+  if (calx_scope_error() != NULL) return calx_scope_end(scope);
   *out_pending = !stepped;
   t->position.batches_seen++;
   t->position.batch = i + 1;

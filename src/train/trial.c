@@ -185,7 +185,7 @@ static calx_status *run_batch(calx_trainer *t, const cx_train_trial *trial,
   if (*out_stepped && trial->after != NULL && calx_scope_error() == NULL) {
     *out_goes_on = trial->after(t, trial->user);
   }
-  t->output = NULL;
+  cx_train_set_output(t, NULL);
   cx_train_results_drop(&t->train_results);
   return calx_scope_end(scope);
 }
