@@ -163,7 +163,7 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
-  bool is_alone;      // it runs in the calling thread, on whatever device
+  bool is_alone;            // it runs in the calling thread, on whatever device
   char *return_path;  // the file through which a started process gives it; or
                       // NULL
 } cx_train_job;

@@ -167,6 +167,70 @@ static void test_row_D5(void **state)
   calx_dataset_free(odd);
 }
 
+static calx_tensor *log_in_turn(calx_trainer *t, void *self,
+                                const calx_batch *batch, int64_t i)
+{
+  const bool is_even = (calx_global_ordinal() + i) % 2 == 0;
+  const char *name = is_even ? "even" : "odd";
+  calx_trainer_log(t, name, number(is_even ? 2 : 1), .reduce_fx = "sum",
+                   .sync_dist = true, .on_step = 0, .on_epoch = 1);
+  const double rank = calx_global_ordinal();
+  calx_trainer_log(t, "nan", number(rank == 2 ? (double)NAN : rank),
+                   .reduce_fx = "min", .sync_dist = true, .on_step = 0,
+                   .on_epoch = 1);
+  return boring_loss(self, batch);
+}
+
+// Ranks that log in different orders: of each name there are 4 of 8 batches.
+static void test_orders(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = log_in_turn);
+  calx_dataset *data = boring_dataset(8);
+  calx_loader *loader = calx_loader_new(data);
+  calx_trainer *t =
+      calx_trainer_new(.devices = RANKS, .max_epochs = 1, BORING_ALONE);
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  assert_true(calx_trainer_callback_metric(t, "even") == 8);
+  assert_true(calx_trainer_callback_metric(t, "odd") == 4);
+  assert_true(isnan(calx_trainer_callback_metric(t, "nan")));
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
+// Two of four ranks have a sample, and all of them the values.
+static void test_few_samples(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = log_ranks,
+                            .validation_step = log_evaluation);
+  calx_dataset *data = boring_dataset(8), *few = boring_dataset(2);
+  calx_loader *loader = calx_loader_new(data), *val = calx_loader_new(few);
+  calx_callback *c = calx_early_stopping(.monitor = "samples");
+  calx_trainer *t =
+      calx_trainer_new(.devices = RANKS, .max_epochs = 1, .callbacks = &c,
+                       .n_callbacks = 1, BORING_ALONE);
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
+                                   .val_dataloader = val));
+  assert_true(calx_trainer_callback_metric(t, "samples") == 2);
+  assert_true(fabs(calx_trainer_callback_metric(t, "data") - sin(1)) < 1e-6);
+  calx_trainer_free(t);
+  calx_callback_free(c);
+  calx_loader_free(loader);
+  calx_loader_free(val);
+  calx_dataset_free(data);
+  calx_dataset_free(few);
+}
+
 // ---- stopping ---------------------------------------------------------------
 
 static void log_rank(calx_trainer *t, void *self)
@@ -315,7 +379,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_same_as_one),   SUPPORT_TEST(test_row_D5),
-    SUPPORT_TEST(test_stop),          SUPPORT_TEST(test_steps_per_execution),
+    SUPPORT_TEST(test_stop),          SUPPORT_TEST(test_orders),
+    SUPPORT_TEST(test_few_samples),   SUPPORT_TEST(test_steps_per_execution),
     SUPPORT_TEST(test_chosen_device), SUPPORT_TEST(test_failure),
   };
   return cmocka_run_group_tests(tests, begin, NULL);
