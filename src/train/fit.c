@@ -1,6 +1,7 @@
 // train/fit: the epochs of a training and their batches.
 #include "base/dtype.h"
 #include "base/thread.h"
+#include "calx/optim.h"
 #include "calx/pointwise.h"
 #include "lazy/lazy.h"
 #include "profiler/profiler.h"
@@ -124,10 +125,14 @@ static calx_status *is_validation_due(calx_trainer *t, int64_t batch_idx,
   return NULL;
 }
 
-// Gradients of a begun accumulation stay.
+// Gradients of a begun accumulation stay; others need no memory meanwhile.
 static calx_status *validate(calx_trainer *t)
 {
   if (!t->has_gradients) {
+    for (size_t i = 0; i < t->n_optimizers && !t->module->manual_optimization;
+         i++) {
+      calx_optimizer_zero_grad(t->optimizers[i].optimizer);
+    }
     cx_train_call(t, CX_TRAIN_HOOK(on_validation_model_zero_grad, NOT));
   }
   t->has_validated = true;

@@ -256,8 +256,13 @@ void cx_train_bar_free(calx_trainer *t)
 static calx_status *publish_step(calx_trainer *t, const cx_train_logged *l)
 {
   char name[256];
-  if (l->on_epoch) CALX_TRY(publish(t, l, "_step", calx_retain(l->latest), 0));
-  CALX_TRY(publish(t, l, "", calx_retain(l->latest), 0));
+  // Of an evaluation callbacks have the epoch's values alone.
+  if (t->stage == CX_TRAIN_FITTING) {
+    if (l->on_epoch) {
+      CALX_TRY(publish(t, l, "_step", calx_retain(l->latest), 0));
+    }
+    CALX_TRY(publish(t, l, "", calx_retain(l->latest), 0));
+  }
   if (!l->prog_bar) return NULL;
   cx_train_full_name(l, l->on_epoch ? "_step" : "", name, sizeof name);
   return cx_train_bar_set(t, name, l->latest, 0);

@@ -94,6 +94,9 @@ void cx_train_bar_free(calx_trainer *t);
 // After a batch of training, before its values are forgotten.
 calx_status *cx_train_log_step(calx_trainer *t,
                                const cx_train_results *r) CALX_MUST_USE;
+// The same of an evaluation, after each batch.
+calx_status *cx_train_log_evaluated(calx_trainer *t, const cx_train_results *r,
+                                    int64_t batch) CALX_MUST_USE;
 // The epoch's values: that of logged[i] is values[i * stride].
 calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
                                 const double *values,
