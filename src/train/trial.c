@@ -7,65 +7,6 @@
 #include "base/alloc.h"
 #include "data/loader.h"
 #include "lazy/lazy.h"
-#include "profiler/profiler.h"
-
-// ---- copies on the host -----------------------------------------------------
-
-static calx_status *copy(const calx_value *from, calx_value **out);
-
-static calx_status *copy_item(const calx_value *from, size_t i, calx_value *to)
-{
-  calx_value *item;
-  CALX_TRY(copy(calx_value_item(from, i), &item));
-  if (calx_value_kind(from) != CALX_KIND_DICT) {
-    return calx_value_append(to, item);
-  }
-  const char *key = calx_value_key(from, i);
-  return key != NULL
-             ? calx_value_set(to, key, item)
-             : calx_value_set_at(to, calx_value_key_number(from, i), item);
-}
-
-static calx_value *copy_plain(const calx_value *v)
-{
-  switch (calx_value_kind(v)) {
-    case CALX_KIND_BOOL: return calx_value_bool(calx_value_as_bool(v));
-    case CALX_KIND_INT: return calx_value_int(calx_value_as_int(v));
-    case CALX_KIND_FLOAT: return calx_value_float(calx_value_as_float(v));
-    case CALX_KIND_STRING: return calx_value_string(calx_value_as_string(v));
-    case CALX_KIND_TENSOR:
-      cx_profiler_own_read();
-      return calx_value_tensor(calx_cpu(calx_value_as_tensor(v)));
-    default: return calx_value_none();
-  }
-}
-
-// State dicts are a few levels deep.
-static calx_status *copy(const calx_value *from, calx_value **out)
-{
-  const calx_kind kind = calx_value_kind(from);
-  const bool has_items = kind == CALX_KIND_DICT || kind == CALX_KIND_LIST ||
-                         kind == CALX_KIND_TUPLE;
-  *out = has_items ? calx_value_container(kind) : copy_plain(from);
-  calx_status *status = *out != NULL ? NULL : cx_out_of_memory();
-  for (size_t i = 0; has_items && status == NULL; i++) {
-    if (i == calx_value_count(from)) return NULL;
-    status = copy_item(from, i, *out);
-  }
-  if (status == NULL) return NULL;
-  calx_value_free(*out);
-  *out = NULL;
-  return status;
-}
-
-// Takes the value, whose tensors are on the device.
-static calx_status *fetch(calx_status *status, calx_value *from,
-                          calx_value **out)
-{
-  if (status == NULL) status = copy(from, out);
-  calx_value_free(from);
-  return cx_status_first(status, cx_status_copy(calx_scope_error()));
-}
 
 // ---- what is kept -----------------------------------------------------------
 
@@ -80,6 +21,15 @@ typedef struct trial_state {
   int64_t batch_size, accumulate;
   bool should_stop, skip_epoch;
 } trial_state;
+
+// Takes the value, whose tensors are on the device.
+static calx_status *fetch(calx_status *status, calx_value *from,
+                          calx_value **out)
+{
+  if (status == NULL) status = cx_train_copy_value(from, out);
+  calx_value_free(from);
+  return cx_status_first(status, cx_status_copy(calx_scope_error()));
+}
 
 static calx_status *copy_states(calx_trainer *t, trial_state *s)
 {
