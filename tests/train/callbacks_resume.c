@@ -1,7 +1,6 @@
 // Callbacks over a restart: a run that ends in the middle of what a callback
 // does, and one that goes on from its checkpoint, come to what one run does.
 #include "normed.h"
-#include "train/internal.h"
 
 enum { EPOCHS = 6, WEIGHTS = 2 * NORMED_HIDDEN };
 
@@ -54,38 +53,88 @@ static void fit(calx_callback *c, plan *p, const char *from, int64_t epochs,
   CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader,
                                    .ckpt_path = from));
   assert_int_equal(calx_trainer_current_epoch(t), epochs);
-  calx_scope *scope = calx_scope_begin();
-  normed n = { 0 };
-  calx_module *model = normed_make(NULL, &n);
-  calx_module_to(model, CALX_F64);
-  CHECK_STATUS_OK(calx_trainer_load_weights(t, model));
-  CHECK_STATUS_OK(calx_tensor_read(calx_module_find(model, "fc2.weight"), out,
-                                   WEIGHTS * sizeof *out));
-  CHECK_STATUS_OK(calx_scope_end(scope));
-  calx_module_free(model);
+  normed_read_left(t, "fc2.weight", out);
   calx_trainer_free(t);
   calx_callback_free(c);
   calx_loader_free(loader);
   calx_dataset_free(data);
 }
 
-static calx_callback *make(int which)
+// ---- the callbacks ----------------------------------------------------------
+
+typedef enum resumed { EMA, SWA, BACKBONE, ACCUMULATION, TIMER, ALL } resumed;
+
+static calx_callback *make(resumed which)
 {
   switch (which) {
-    case 0: return calx_ema_weight_averaging(.decay = 0.8);
-    case 1:
+    case EMA: return calx_ema_weight_averaging(.decay = 0.8);
+    case SWA:
       return calx_stochastic_weight_averaging(.swa_lrs = 0.02,
                                               .swa_epoch_start = 3,
                                               .annealing_epochs = 2);
-    case 2:
+    case BACKBONE:
       return calx_backbone_finetuning(.backbone = "fc1",
                                       .unfreeze_backbone_at_epoch = 2,
                                       .backbone_initial_lr = 0.01);
-    case 3:
+    case ACCUMULATION:
       return calx_gradient_accumulation_scheduler(.epochs = CALX_DIMS(1, 4),
                                                   .factors = CALX_DIMS(2, 4));
     default: return calx_timer(.duration = "01:00:00:00");
   }
+}
+
+static double first_of(const calx_value *dict, const char *name)
+{
+  const calx_tensor *t = calx_value_as_tensor(calx_value_get(dict, name));
+  return *(const double *)calx_host_data(t);
+}
+
+// The average is what is loaded as the weights.
+static void check_average(const calx_value *checkpoint)
+{
+  const double average =
+      first_of(calx_value_get(checkpoint, "state_dict"), "fc2.weight");
+  const double current =
+      first_of(calx_value_get(checkpoint, "current_model_state"), "fc2.weight");
+  assert_true(fabs(average - current) > 1e-4);
+  const calx_value *n = calx_value_get(
+      calx_value_get(checkpoint, "averaging_state"), "n_averaged");
+  assert_int_equal(*(const int64_t *)calx_host_data(calx_value_as_tensor(n)),
+                   16);
+}
+
+// Groups have the parameters' names, as Lightning's.
+static void check_groups(const calx_value *state)
+{
+  const calx_value *groups = calx_value_get_at(
+      calx_value_get(state, "internal_optimizer_metadata"), 0);
+  assert_int_equal(calx_value_count(groups), 2);
+  const calx_value *added = calx_value_item(groups, 1);
+  const calx_value *names = calx_value_get(added, "params");
+  assert_int_equal(calx_value_count(names), 2);
+  assert_string_equal(calx_value_as_string(calx_value_item(names, 0)),
+                      "fc1.weight");
+  CHECK_CLOSE(calx_value_as_float(calx_value_get(added, "momentum")), 0.5, 0);
+  CHECK_CLOSE(
+      calx_value_as_float(calx_value_get(state, "previous_backbone_lr")), 0.02,
+      1e-12);
+}
+
+static void check_file(const char *path, resumed which)
+{
+  calx_value *checkpoint;
+  CHECK_STATUS_OK(calx_load(path, &checkpoint));
+  const calx_value *states = calx_value_get(checkpoint, "callbacks");
+  if (which == EMA) check_average(checkpoint);
+  if (which == BACKBONE) {
+    check_groups(calx_value_get(states, "BackboneFinetuning"));
+  }
+  if (which == TIMER) {
+    const calx_value *times =
+        calx_value_get(calx_value_get(states, "Timer"), "time_elapsed");
+    assert_true(calx_value_as_float(calx_value_get(times, "train")) > 0);
+  }
+  calx_value_free(checkpoint);
 }
 
 static void test_resumed(void **state)
@@ -93,13 +142,14 @@ static void test_resumed(void **state)
   (void)state;
   char path[512];
   snprintf(path, sizeof path, "%s/middle.ckpt", getenv("TMPDIR"));
-  for (int which = 0; which < 5; which++) {
+  for (resumed which = EMA; which < ALL; which++) {
     double whole[WEIGHTS], half[WEIGHTS], rest[WEIGHTS];
     plan p = { .path = path, .stops = -1 };
     fit(make(which), &p, NULL, EPOCHS, whole);
     const double loss = p.last_loss;
     p.stops = 3;
     fit(make(which), &p, NULL, 4, half);
+    check_file(path, which);
     p.stops = -1;
     fit(make(which), &p, path, EPOCHS, rest);
     CHECK_CLOSE(p.last_loss, loss, 1e-12);
