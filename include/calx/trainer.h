@@ -84,8 +84,10 @@ typedef struct CALX_OPTIONS calx_trainer_options {
      recorded; the last program of an epoch may have fewer */
   CALX_NAMED int64_t steps_per_execution;
 
-  CALX_NAMED uint64_t seed;      /* of models, draws and the order of samples */
-  CALX_NAMED bool deterministic; /* nothing is chosen by measured times */
+  CALX_NAMED uint64_t seed; /* of models, draws and the order of samples */
+  /* nothing is chosen by measured times, from here on in this process; before
+     a device is used */
+  CALX_NAMED bool deterministic;
   CALX_NAMED bool detect_anomaly;   /* the op that made a NaN is an error */
   CALX_NAMED bool terminate_on_nan; /* a loss or parameter that is not finite
                                        is an error; each step is waited for */

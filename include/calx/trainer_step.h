@@ -28,7 +28,8 @@ typedef struct CALX_OPTIONS calx_trainer_optimizer_options {
   CALX_NAMED const char *monitor;  /* of ReduceLROnPlateau; copied */
   CALX_NAMED bool not_strict;      /* a missing monitor is no error */
 } calx_trainer_optimizer_options;
-/** In configure_optimizers: the trainer takes the optimiser and its schedule.
+/** In configure_optimizers: the trainer takes the optimiser and its schedule,
+ *  and steps both; with manual optimisation the training step does.
  *  @errors those of both */
 CALX_API void calx_trainer_add_optimizer_with(
     calx_trainer *trainer, calx_optimizer *optimizer,

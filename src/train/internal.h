@@ -82,6 +82,7 @@ struct calx_trainer {
   const calx_trainer_data *data;
   cx_train_stage asked;  // which function runs
   cx_train_stage stage;  // what it does at the moment
+  bool is_alone;         // on one device, which need not be the first one
   void *self;
   void *data_self;
   void **callback_selves;
@@ -102,6 +103,7 @@ struct calx_trainer {
   int64_t batch_size;         // of the batch that is under way; 0: none
   bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
+  bool has_gradients;         // automatic optimisation has not stepped with
   calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
@@ -113,7 +115,7 @@ struct calx_trainer {
   bool has_rows_to_save;               // loggers have got some since their save
   struct cx_train_profiler *profiler;  // NULL: none is made
   struct cx_train_predictions *predictions;
-  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest steps
+  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest programs
   char *ckpt_path, *source;  // the file that it began with, and where that is
   const calx_status *exception;  // why it ends; NULL: nothing is wrong
 
@@ -161,6 +163,7 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
+  bool is_alone;      // it runs in the calling thread, on whatever device
   char *return_path;  // the file through which a started process gives it; or
                       // NULL
 } cx_train_job;
@@ -216,7 +219,8 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
 void cx_train_free_optimizers(calx_trainer *t);
 
-// Steps the schedules of an interval: those with a monitor, or all others.
+// Steps the schedules of an interval: those with a monitor, or all others. With
+// manual optimisation the program does.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors) CALX_MUST_USE;
 
@@ -312,7 +316,8 @@ calx_status *cx_train_find_newest(const calx_trainer *t,
 void cx_train_signals_begin(void);
 // Gives them back; the exit code of a program that ends with this status.
 int cx_train_signals_end(const calx_status *status);
-// In a step that updates: what this rank has received becomes known to all.
+// In the last step of a program, where it updates: what this rank has received
+// becomes known to all.
 void cx_train_record_signals(calx_trainer *t);
 void cx_train_free_signals(calx_trainer *t);
 // The file in which SIGTERM leaves a run.

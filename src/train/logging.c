@@ -215,10 +215,14 @@ calx_status *cx_train_log_row(calx_trainer *t, const calx_logged_value *values,
   return status;
 }
 
+// After an error what is not computed may never be; a signal ends all ranks
+// after the same step.
 calx_status *cx_train_finish_loggers(calx_trainer *t, bool succeeded)
 {
   if (!writes(t)) return NULL;
-  calx_status *status = succeeded ? cx_train_write_rows(t, true) : NULL;
+  const bool waits =
+      succeeded || calx_status_code(t->exception) == CALX_CANCELLED;
+  calx_status *status = cx_train_write_rows(t, waits);
   for (size_t i = 0; i < t->n_loggers; i++) {
     status = cx_status_first(
         status,

@@ -307,6 +307,7 @@ static void begin_rank(const cx_train_job *job, calx_trainer *out)
                          .data = job->data,
                          .asked = job->stage,
                          .stage = job->stage,
+                         .is_alone = job->is_alone,
                          .accumulate = from->config.accumulate,
                          .position = from->position };
 }

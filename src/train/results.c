@@ -206,7 +206,8 @@ static double metric_value(const cx_train_logged *l)
   return value;
 }
 
-// What this rank has: of a metric it is final.
+// What this rank has: of a metric it is final. These are no reads of the
+// program's.
 static void read_totals(const cx_train_results *r, double *parts)
 {
   for (size_t i = 0; i < r->n_logged; i++) {
@@ -214,6 +215,7 @@ static void read_totals(const cx_train_results *r, double *parts)
     if (!l->on_epoch || !l->is_set) continue;
     double *p = &parts[i * PARTS];
     p[KIND] = l->reduction;
+    cx_profiler_own_read();
     p[WEIGHT] = l->metric != NULL ? 1 : l->weight;
     p[TOTAL] = l->metric != NULL ? metric_value(l) : read_number(l->total);
   }

@@ -2,8 +2,9 @@
 // the same one, so that a checkpoint can be saved before.
 //
 // A handler only notes the signal. Each step's program has the greatest note of
-// all ranks as one of its results, which is read two steps later, when it is
-// computed: nothing waits for it, and every rank reads the same.
+// all ranks as one of its results, of several steps in one the last step. It is
+// read two programs later, when it is computed: nothing waits for it, and every
+// rank reads the same.
 //
 // SIGTERM is what the system sends before it takes a machine away, SIGINT is
 // Ctrl-C, and Slurm sends SIGUSR1 where a job asked for it (--signal=USR1@90).

@@ -144,7 +144,7 @@ calx_status *calx_trainer_load_weights(const calx_trainer *t,
 int cx_train_device_index(const calx_trainer *t)
 {
   int index = 0;
-  if (t->config.device_index >= 0) return 0;
+  if (t->is_alone || t->config.device_index >= 0) return 0;
   const char *name = calx_device_name(calx_device_current());
   return sscanf(name, "xla:%d", &index) == 1 ? index : 0;
 }

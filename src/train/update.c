@@ -91,4 +91,5 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i)
 void cx_train_update(calx_trainer *t)
 {
   cx_train_step_optimizer(t, 0);
+  t->has_gradients = false;
 }

@@ -180,7 +180,7 @@ static void fit_noisy(calx_callback *c, int devices, double *losses)
 
 // Weights, Adam's moments, dropout's numbers, the order of the samples: a run
 // after a search that sets nothing is the run without it.
-static void test_nothing_left(void **state)
+static void test_row_E23(void **state)
 {
   (void)state;
   double with[3], without[3];
@@ -312,7 +312,7 @@ int main(void)
 {
   setenv("CPU_NUM_DEVICES", "2", 1);
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_as_lightning), SUPPORT_TEST(test_nothing_left),
+    SUPPORT_TEST(test_as_lightning), SUPPORT_TEST(test_row_E23),
     SUPPORT_TEST(test_ranks),        SUPPORT_TEST(test_plot),
     SUPPORT_TEST(test_refused),      SUPPORT_TEST(test_no_suggestion),
   };

@@ -346,7 +346,7 @@ static void check_age(calx_trainer *t, void *self, const calx_batch *batch,
 }
 
 // Row C3: what is shown is two steps old at most.
-static void test_values(void **state)
+static void test_row_C3(void **state)
 {
   (void)state;
   const calx_lightning_module module =
@@ -424,7 +424,7 @@ int main(int argc, char **argv)
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_columns),    SUPPORT_TEST(test_tqdm_numbers),
     SUPPORT_TEST(test_tqdm_lines), SUPPORT_TEST(test_rich_tables),
-    SUPPORT_TEST(test_options),    SUPPORT_TEST(test_values),
+    SUPPORT_TEST(test_options),    SUPPORT_TEST(test_row_C3),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

@@ -70,7 +70,7 @@ class Sessions(unittest.TestCase):
         return shown.decode()
 
     # Row D11: two loaders' descriptions.
-    def test_tqdm(self):
+    def test_row_D11_loaders(self):
         shown = self.check("tqdm", 220, self.tqdm)
         for i in range(2):
             self.assertIn(f"Validation DataLoader {i}:   0%|", shown)
@@ -87,8 +87,7 @@ class Sessions(unittest.TestCase):
 
 
 class Drawing(unittest.TestCase):
-    # Row D11.
-    def test_rate(self):
+    def test_row_D11(self):
         for batches, rate, wanted in [(5, 3, [0, 3, 5]), (5, 6, [0, 5]), (1, 3, [0, 1]),
                                       (2, 1, [0, 1, 2])]:
             _, shown, _ = epochs("tqdm", batches, rate, 105)
@@ -128,7 +127,7 @@ class Drawing(unittest.TestCase):
         self.assertEqual(shown.count(b" 1/2 "), 1)
 
     # Row C3: it changes neither programs nor executions nor the program's reads.
-    def test_costs(self):
+    def test_row_C3(self):
         for per_execution in [1, 4]:
             none, *others = [epochs(kind, 50, 1, 0, per_execution=per_execution,
                                     CALX_CACHE_DIR="off")[2].splitlines()[-1]

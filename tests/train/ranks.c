@@ -129,7 +129,7 @@ static calx_tensor *log_evaluation(calx_trainer *t, void *self,
 }
 
 // Rows C4, D5 and C9: 2 ranks, 3 batches; a validation of 7 samples.
-static void test_logged(void **state)
+static void test_row_D5(void **state)
 {
   (void)state;
   const calx_lightning_module module =
@@ -204,6 +204,76 @@ static void test_stop(void **state)
   calx_dataset_free(data);
 }
 
+// ---- several steps in one program -------------------------------------------
+
+static int64_t executions(int64_t per_execution)
+{
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step);
+  calx_dataset *data = boring_dataset(BORING_SAMPLES);
+  calx_loader *loader = calx_loader_new(data);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 2, .max_epochs = 2, .barebones = true,
+                       .steps_per_execution = per_execution);
+  const int64_t before = calx_counter_value("ExecuteComputation");
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  const int64_t ran = calx_counter_value("ExecuteComputation") - before;
+  calx_trainer_free(t);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+  calx_shutdown();
+  return ran;
+}
+
+// What the ranks tell each other in each program is not read before the program
+// has run: two ranks have two epochs of 32 steps.
+static void test_steps_per_execution(void **state)
+{
+  (void)state;
+  const int64_t one = executions(1), four = executions(4);
+  assert_int_equal(one - four, 2 * 2 * (32 - 8));
+}
+
+// ---- one device of several --------------------------------------------------
+
+// The device that a program has chosen trains, and its run leaves what it did.
+static void test_chosen_device(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = boring_step);
+  calx_device *second, *before = calx_device_current();
+  CHECK_STATUS_OK(calx_device_open("xla:1", &second));
+  calx_device_set_current(second);
+  calx_dataset *data = boring_dataset(8);
+  calx_loader *loader = calx_loader_new(data);
+  calx_callback *c = calx_early_stopping(.monitor = "x", .not_strict = true);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 1, .max_epochs = 1, .callbacks = &c,
+                       .n_callbacks = 1, BORING_ALONE);
+  calx_value *predictions;
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  assert_int_equal(calx_trainer_global_step(t), 8);
+  double weights[WEIGHTS];
+  weights_of(t, weights);
+  CHECK_STATUS_OK(calx_trainer_predict(t, &module, &predictions,
+                                       .predict_dataloader = loader));
+  assert_int_equal(calx_value_count(predictions), 1);
+  assert_non_null(calx_callback_self(c));
+  calx_value_free(predictions);
+  calx_device_set_current(before);
+  calx_trainer_free(t);
+  calx_callback_free(c);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
 // ---- errors -----------------------------------------------------------------
 
 static calx_tensor *fail_on_rank_1(calx_trainer *t, void *self,
@@ -244,10 +314,9 @@ static int begin(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_same_as_one),
-    SUPPORT_TEST(test_logged),
-    SUPPORT_TEST(test_stop),
-    SUPPORT_TEST(test_failure),
+    SUPPORT_TEST(test_same_as_one),   SUPPORT_TEST(test_row_D5),
+    SUPPORT_TEST(test_stop),          SUPPORT_TEST(test_steps_per_execution),
+    SUPPORT_TEST(test_chosen_device), SUPPORT_TEST(test_failure),
   };
   return cmocka_run_group_tests(tests, begin, NULL);
 }
