@@ -168,6 +168,8 @@ calx_status *cx_train_restore_training(calx_trainer *t,
 {
   cx_train_state_lists lists;
   CALX_TRY(cx_train_list_states(t, &lists));
+  // The weights are restored, and callbacks may have changed them since.
+  lists.states.model = NULL;
   calx_status *status = cx_train_states_get(&lists.states, false, checkpoint);
   cx_train_free_lists(&lists);
   return status != NULL ? status : restore_position(t, checkpoint);
