@@ -27,11 +27,12 @@ typedef struct CALX_OPTIONS calx_tqdm_progress_bar_options {
  * Shows how far a run is, in tqdm's shape, on the standard output of the first
  * rank: the trainer's own unless another one is given or .no_progress_bar is.
  * A validation has a bar below that of the epoch, which goes with its end. On a
- * terminal it is drawn at most ten times a second, at the last batch always;
- * elsewhere about ten lines an epoch are printed, and for what goes none but
- * one each ten seconds. Behind it are the first logger's version and the values
- * that were logged with .prog_bar, each two steps old at most: only one that is
- * older is waited for.
+ * terminal it is drawn at most ten times a second, at the last batch always.
+ * Elsewhere about ten lines an epoch are printed; a validation in a fit prints
+ * one only where nothing was printed for ten seconds. Behind the bar are the
+ * loggers' version and the values that were logged with .prog_bar, each two
+ * steps old at most: only one that is older is waited for. A locale without
+ * UTF-8 makes a bar of ASCII characters.
  * @errors INVALID_ARGUMENT a negative option, TQDM_MINITERS is no number
  * @source lightning.pytorch.callbacks.TQDMProgressBar
  */

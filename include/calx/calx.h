@@ -9,6 +9,7 @@
 #include "calx/autograd.h"
 #include "calx/callbacks.h"
 #include "calx/callbacks_training.h"
+#include "calx/callbacks_tuning.h"
 #include "calx/collate.h"
 #include "calx/collective.h"
 #include "calx/complex.h"

@@ -60,8 +60,8 @@ typedef void calx_trainer_load_state_dict_fn(calx_trainer *trainer, void *self,
 
 /** What modules and callbacks may do beside the loop; NULL: nothing. A
  *  callback's hook runs before the module's; at the end of a training epoch
- *  early stopping and checkpoints run after it. Errors go to the scope, those of
- *  the program by calx_scope_set_error(), and end the run. */
+ *  early stopping and checkpoints run after it. Errors go to the scope, those
+ * of the program by calx_scope_set_error(), and end the run. */
 typedef struct CALX_OPTIONS calx_trainer_hooks {
   CALX_NAMED calx_trainer_hook_fn *setup;
   /* the model is on its device: weights that modules share are tied here */
@@ -104,7 +104,11 @@ typedef struct CALX_OPTIONS calx_trainer_hooks {
   CALX_NAMED calx_trainer_batch_hook_fn *on_predict_batch_end;
   CALX_NAMED calx_trainer_hook_fn *on_predict_epoch_end;
   CALX_NAMED calx_trainer_hook_fn *on_predict_end;
+  /* of each checkpoint, and of what a fit leaves; a callback's not of weights
+     alone */
   CALX_NAMED calx_trainer_checkpoint_hook_fn *on_save_checkpoint;
+  /* of a file that a run begins with, the module's first; a callback's in fit
+   */
   CALX_NAMED calx_trainer_checkpoint_hook_fn *on_load_checkpoint;
   CALX_NAMED calx_trainer_hook_fn *on_exception;
   CALX_NAMED calx_trainer_hook_fn *on_fit_end;

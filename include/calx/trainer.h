@@ -84,8 +84,10 @@ typedef struct CALX_OPTIONS calx_trainer_options {
      recorded; the last program of an epoch may have fewer */
   CALX_NAMED int64_t steps_per_execution;
 
-  CALX_NAMED uint64_t seed;      /* of models, draws and the order of samples */
-  CALX_NAMED bool deterministic; /* nothing is chosen by measured times */
+  CALX_NAMED uint64_t seed; /* of models, draws and the order of samples */
+  /* nothing is chosen by measured times, from here on in this process; before
+     a device is used */
+  CALX_NAMED bool deterministic;
   CALX_NAMED bool detect_anomaly;   /* the op that made a NaN is an error */
   CALX_NAMED bool terminate_on_nan; /* a loss or parameter that is not finite
                                        is an error; each step is waited for */
@@ -141,8 +143,12 @@ typedef struct CALX_OPTIONS calx_trainer_data {
   CALX_NAMED const calx_loader *const *dataloaders;
   CALX_NAMED size_t n_dataloaders;
   CALX_NAMED const calx_lightning_data_module *datamodule;
-  /* a checkpoint to begin with: a path, "best", "last"; of fit all of its
-     state, else the weights; NULL: what the trainer's last run left */
+  /* a checkpoint to begin with: a path; "best", of the first ModelCheckpoint;
+     "last", the newest last*.ckpt of theirs or file of a failed run; "hpc", the
+     highest hpc_ckpt_N.ckpt in default_root_dir. Of fit all of its state, else
+     the weights; NULL: what the trainer's last run left, but for a fit after a
+     failed one with an OnExceptionCheckpoint, or in a job that Slurm has
+     started again */
   CALX_NAMED const char *ckpt_path;
   CALX_NAMED bool not_verbose; /* validate and test print no table */
 } calx_trainer_data;
@@ -239,7 +245,7 @@ CALX_API void *calx_trainer_datamodule(const calx_trainer *trainer);
 /** The rank's model; NULL outside of a run. */
 CALX_API calx_module *calx_trainer_model(const calx_trainer *trainer);
 /** In the hooks of a batch's end: what the step returned; NULL: nothing.
- *  @source outputs of on_train_batch_end */
+ *  @shape any @errors none @source outputs of on_train_batch_end */
 CALX_API calx_tensor *calx_trainer_step_output(const calx_trainer *trainer);
 /** Logger i; NULL: none. */
 CALX_API calx_logger *calx_trainer_logger(const calx_trainer *trainer,

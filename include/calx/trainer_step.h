@@ -28,7 +28,8 @@ typedef struct CALX_OPTIONS calx_trainer_optimizer_options {
   CALX_NAMED const char *monitor;  /* of ReduceLROnPlateau; copied */
   CALX_NAMED bool not_strict;      /* a missing monitor is no error */
 } calx_trainer_optimizer_options;
-/** In configure_optimizers: the trainer takes the optimiser and its schedule.
+/** In configure_optimizers: the trainer takes the optimiser and its schedule,
+ *  and steps both; with manual optimisation the training step does.
  *  @errors those of both */
 CALX_API void calx_trainer_add_optimizer_with(
     calx_trainer *trainer, calx_optimizer *optimizer,
@@ -130,6 +131,7 @@ CALX_API calx_metric *calx_trainer_add_metric(calx_trainer *trainer,
  * @param metric  must live until the end of the run, as one that
  *        calx_trainer_add_metric() took
  * @param value  of this batch; NULL where on_step is not 1
+ * @shape value one element
  * @errors as calx_trainer_log; those of the metric
  * @source LightningModule.log of a torchmetrics.Metric
  */

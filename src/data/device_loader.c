@@ -104,6 +104,27 @@ calx_loader *cx_data_loader_sampled(const calx_loader *from,
   return cx_data_loader_fail(made, status);
 }
 
+calx_status *cx_data_loader_set_batch_size(calx_loader *loader,
+                                           int64_t batch_size)
+{
+  if (loader->kind != &cx_data_batches || loader->processes != NULL) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "loader: its batch size can't be changed: it has %s",
+                    loader->processes != NULL
+                        ? "worker processes, whose memory is that of a batch"
+                        : "no dataset");
+  }
+  if (loader->sampler->write_batches != NULL) {
+    return cx_invalid(
+        "loader: its batch size can't be changed: a batch sampler decides it");
+  }
+  loader->batch_size = loader->options.batch_size = batch_size;
+  if (loader->batches < 0) return NULL;  // an iterable dataset
+  loader->batches = cx_data_batch_count(loader->samples, batch_size,
+                                        loader->options.drop_last);
+  return NULL;
+}
+
 uint64_t cx_data_loader_seed(const calx_loader *loader)
 {
   return loader->options.seed;

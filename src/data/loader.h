@@ -87,6 +87,11 @@ calx_status *cx_data_loader_copy(const calx_loader *from,
 // and epochs, on the device of the thread that takes the first batch.
 calx_loader *cx_data_loader_sampled(const calx_loader *from,
                                     calx_sampler *sampler);
+// Gives such a loader another batch size before its first epoch.
+// @errors INVALID_ARGUMENT a batch sampler decides it  UNIMPLEMENTED worker
+//         processes, whose memory has one size; no dataset
+calx_status *cx_data_loader_set_batch_size(calx_loader *loader,
+                                           int64_t batch_size) CALX_MUST_USE;
 // Whether the loader draws a new order each epoch, and from which seed; whether
 // a sampler of the program's decides which samples it gives; its dataset, NULL:
 // it has none.

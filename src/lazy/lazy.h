@@ -14,13 +14,15 @@
 
 // ---- mode: the calling thread's state and the environment's switches --------
 
-enum {  // CALX_DEBUG=handles,indices,donation,nan,trap,anomaly, and numbers
+// CALX_DEBUG=handles,indices,donation,nan,trap,anomaly,recompiles, and numbers
+enum {
   CX_LAZY_DEBUG_HANDLES = 1,
   CX_LAZY_DEBUG_INDICES = 2,
   CX_LAZY_DEBUG_DONATION = 4,
   CX_LAZY_DEBUG_NAN = 8,
   CX_LAZY_DEBUG_TRAP = 16,
   CX_LAZY_DEBUG_ANOMALY = 32,
+  CX_LAZY_DEBUG_RECOMPILES = 64,  // each has a line of its own
 };
 bool cx_lazy_debug_on(int which);
 void cx_lazy_debug_set(int which, bool on);

@@ -14,10 +14,10 @@ enum { LINES = 10, UNKNOWN_EVERY = 100 };
 
 // ---- speed ------------------------------------------------------------------
 
-static void add_sample(cx_train_bar_loop *l)
+static void add_sample(cx_train_progress_loop *l)
 {
-  const size_t most = CX_TRAIN_BAR_SAMPLES;
-  l->newest = (cx_train_bar_sample){ cx_now_ns(), l->n };
+  const size_t most = CX_TRAIN_PROGRESS_SAMPLES;
+  l->newest = (cx_train_progress_sample){ cx_now_ns(), l->n };
   if (l->n_samples > 0 &&
       l->newest.ns - l->samples[(l->n_samples - 1) % most].ns < SECOND / 2) {
     return;
@@ -26,12 +26,12 @@ static void add_sample(cx_train_bar_loop *l)
 }
 
 // As Rich has it: over the last half minute, without the first batch.
-static double recent_speed(const cx_train_bar_loop *l)
+static double recent_speed(const cx_train_progress_loop *l)
 {
-  const size_t most = CX_TRAIN_BAR_SAMPLES;
+  const size_t most = CX_TRAIN_PROGRESS_SAMPLES;
   for (size_t i = l->n_samples > most ? l->n_samples - most : 0;
        i < l->n_samples; i++) {
-    const cx_train_bar_sample *s = &l->samples[i % most];
+    const cx_train_progress_sample *s = &l->samples[i % most];
     const int64_t ns = l->newest.ns - s->ns;
     if (ns > 30 * SECOND) continue;
     return ns > 0 ? (double)(l->newest.n - s->n) / ((double)ns * 1e-9) : 0;
@@ -100,7 +100,7 @@ static void put_values(cx_text *out, calx_trainer *t, bool is_rich)
 // ---- the text ---------------------------------------------------------------
 
 // tqdm's time goes on when all batches are over, Rich's does not.
-static cx_train_meter meter_of(const cx_train_bar_loop *l, bool is_rich,
+static cx_train_meter meter_of(const cx_train_progress_loop *l, bool is_rich,
                                const char *values)
 {
   const bool is_finished = is_rich && l->finished_ns != 0;
@@ -111,25 +111,27 @@ static cx_train_meter meter_of(const cx_train_bar_loop *l, bool is_rich,
                        .elapsed = (double)ns * 1e-9,
                        .values = values };
   m.speed = is_rich         ? recent_speed(l)
-            : m.elapsed > 0 ? (double)l->n / m.elapsed
+            : m.elapsed > 0 ? (double)(l->n - l->first) / m.elapsed
                             : 0;
   return m;
 }
 
-static void put_text(cx_text *out, const cx_train_bar *bar, calx_trainer *t)
+static void put_text(cx_text *out, const cx_train_bar_state *bar,
+                     calx_trainer *t)
 {
   const bool is_rich = bar->o->is_rich;
   const int width = bar->is_terminal ? cx_debug_columns(stdout) : 0;
-  cx_train_meter meters[CX_TRAIN_BAR_LOOPS];
+  cx_train_meter meters[CX_TRAIN_PROGRESS_LOOPS];
   size_t n = 0;
   cx_text values = { 0 };
   if (t->asked == CX_TRAIN_FITTING && !t->sanity_checking) {
     put_values(&values, t, is_rich);
   }
-  for (int i = 0; i < CX_TRAIN_BAR_LOOPS; i++) {
+  for (int i = 0; i < CX_TRAIN_PROGRESS_LOOPS; i++) {
     if (!bar->loops[i].is_shown) continue;
-    meters[n++] = meter_of(&bar->loops[i], is_rich,
-                           i == CX_TRAIN_BAR_OUTER ? cx_text_str(&values) : "");
+    meters[n++] =
+        meter_of(&bar->loops[i], is_rich,
+                 i == CX_TRAIN_PROGRESS_OUTER ? cx_text_str(&values) : "");
   }
   if (is_rich) {
     cx_train_rich_lines(out, meters, n, width, bar->has_utf8, bar->is_terminal);
@@ -144,7 +146,7 @@ static void put_text(cx_text *out, const cx_train_bar *bar, calx_trainer *t)
 
 // ---- drawing ----------------------------------------------------------------
 
-static void draw(cx_train_bar *bar, calx_trainer *t)
+static void draw(cx_train_bar_state *bar, calx_trainer *t)
 {
   cx_text text = { 0 };
   put_text(&text, bar, t);
@@ -153,15 +155,15 @@ static void draw(cx_train_bar *bar, calx_trainer *t)
 }
 
 // The line of one loop.
-static void print(cx_train_bar *bar, calx_trainer *t, int which)
+static void print(cx_train_bar_state *bar, calx_trainer *t, int which)
 {
   cx_text text = { 0 };
-  const bool shows_outer = bar->loops[CX_TRAIN_BAR_OUTER].is_shown;
-  if (which != CX_TRAIN_BAR_OUTER) {
-    bar->loops[CX_TRAIN_BAR_OUTER].is_shown = false;
+  const bool shows_outer = bar->loops[CX_TRAIN_PROGRESS_OUTER].is_shown;
+  if (which != CX_TRAIN_PROGRESS_OUTER) {
+    bar->loops[CX_TRAIN_PROGRESS_OUTER].is_shown = false;
   }
   put_text(&text, bar, t);
-  bar->loops[CX_TRAIN_BAR_OUTER].is_shown = shows_outer;
+  bar->loops[CX_TRAIN_PROGRESS_OUTER].is_shown = shows_outer;
   printf("%s\n", cx_text_str(&text));
   fflush(stdout);
   cx_text_free(&text);
@@ -172,14 +174,14 @@ static void print(cx_train_bar *bar, calx_trainer *t, int which)
 // Whether a line is due. That of the last batch of training comes with the end
 // of the epoch, which has all values; a loop whose bar goes is seen only when
 // nothing was for long.
-static bool is_line_due(const cx_train_bar *bar, const calx_trainer *t,
+static bool is_line_due(const cx_train_bar_state *bar, const calx_trainer *t,
                         int which)
 {
-  const cx_train_bar_loop *l = &bar->loops[which];
+  const cx_train_progress_loop *l = &bar->loops[which];
   const int64_t every =
       l->total > 0 ? (l->total + LINES - 1) / LINES : UNKNOWN_EVERY;
   const bool fits = t->asked == CX_TRAIN_FITTING;
-  if (which == CX_TRAIN_BAR_NESTED || t->sanity_checking) {
+  if (which == CX_TRAIN_PROGRESS_NESTED || t->sanity_checking) {
     return l->n % every == 0 && cx_now_ns() - bar->printed_ns >= 10 * SECOND;
   }
   if (l->n == l->total) return !fits;
@@ -188,7 +190,7 @@ static bool is_line_due(const cx_train_bar *bar, const calx_trainer *t,
 
 // ---- the loops --------------------------------------------------------------
 
-void cx_train_bar_begin(cx_train_bar *bar)
+void cx_train_progress_begin(cx_train_bar_state *bar)
 {
   if (!bar->is_drawn || bar->is_begun) return;
   bar->is_begun = true;
@@ -200,39 +202,39 @@ void cx_train_bar_begin(cx_train_bar *bar)
   cx_debug_screen_begin(&bar->screen, stdout, bar->o->offset);
 }
 
-void cx_train_bar_end(cx_train_bar *bar, calx_trainer *t, bool stays)
+void cx_train_progress_end(cx_train_bar_state *bar, calx_trainer *t, bool stays)
 {
-  const cx_train_bar_loop *outer = &bar->loops[CX_TRAIN_BAR_OUTER];
+  const cx_train_progress_loop *outer = &bar->loops[CX_TRAIN_PROGRESS_OUTER];
   if (!bar->is_begun) return;
   bar->is_begun = false;
-  bar->loops[CX_TRAIN_BAR_NESTED].is_shown = false;
+  bar->loops[CX_TRAIN_PROGRESS_NESTED].is_shown = false;
   if (bar->is_terminal) {
     if (stays) draw(bar, t);
     cx_debug_screen_end(&bar->screen, stays);
   } else if (stays && outer->is_shown && outer->n != bar->printed_n) {
-    print(bar, t, CX_TRAIN_BAR_OUTER);
+    print(bar, t, CX_TRAIN_PROGRESS_OUTER);
   }
 }
 
-void cx_train_bar_start(cx_train_bar *bar, calx_trainer *t, int which,
-                        int64_t n, int64_t total)
+void cx_train_progress_start(cx_train_bar_state *bar, calx_trainer *t,
+                             int which, int64_t n, int64_t total)
 {
   if (!bar->is_begun) return;
-  cx_train_bar_loop *l = &bar->loops[which];
+  cx_train_progress_loop *l = &bar->loops[which];
   l->is_shown = true;
-  l->n = n;
+  l->n = l->first = n;
   l->total = total;
   l->begun_ns = cx_now_ns();
   l->finished_ns = 0;
   l->n_samples = 0;
-  if (which == CX_TRAIN_BAR_OUTER) bar->printed_n = n;
+  if (which == CX_TRAIN_PROGRESS_OUTER) bar->printed_n = n;
   if (bar->is_terminal) draw(bar, t);
 }
 
-void cx_train_bar_advance(cx_train_bar *bar, calx_trainer *t, int which,
-                          int64_t n)
+void cx_train_progress_advance(cx_train_bar_state *bar, calx_trainer *t,
+                               int which, int64_t n)
 {
-  cx_train_bar_loop *l = &bar->loops[which];
+  cx_train_progress_loop *l = &bar->loops[which];
   if (!bar->is_begun) return;
   l->n = n;
   add_sample(l);
@@ -246,17 +248,17 @@ void cx_train_bar_advance(cx_train_bar *bar, calx_trainer *t, int which,
   }
 }
 
-void cx_train_bar_hide(cx_train_bar *bar)
+void cx_train_progress_hide(cx_train_bar_state *bar)
 {
-  bar->loops[CX_TRAIN_BAR_NESTED].is_shown = false;
+  bar->loops[CX_TRAIN_PROGRESS_NESTED].is_shown = false;
 }
 
-void cx_train_bar_refresh(cx_train_bar *bar, calx_trainer *t)
+void cx_train_progress_refresh(cx_train_bar_state *bar, calx_trainer *t)
 {
-  if (!bar->is_begun || !bar->loops[CX_TRAIN_BAR_OUTER].is_shown) return;
+  if (!bar->is_begun || !bar->loops[CX_TRAIN_PROGRESS_OUTER].is_shown) return;
   if (bar->is_terminal) {
     draw(bar, t);
   } else if (t->position.is_epoch_end) {
-    print(bar, t, CX_TRAIN_BAR_OUTER);
+    print(bar, t, CX_TRAIN_PROGRESS_OUTER);
   }
 }

@@ -53,7 +53,7 @@ calx_status *cx_train_loops_get(const calx_value *checkpoint,
 // the whole model as self.net, the prefix is "net.", or the root has a child
 // "net".
 typedef struct cx_train_states {
-  calx_module *model;
+  calx_module *model;                 // NULL: nothing is got for it
   calx_optimizer *const *optimizers;  // NULL: none
   size_t n_optimizers;
   calx_lr_scheduler *const *schedulers;  // in Lightning's order; NULL: none

@@ -100,9 +100,8 @@ static calx_status *plan_optimizers(const cx_train_states *s,
   return NULL;
 }
 
-static calx_status *plan_all(const cx_train_states *s, bool weights_only,
-                             const calx_value *checkpoint, cx_io_plan *plan,
-                             cx_io_optimizer_plan **optimizers)
+static calx_status *plan_model(const cx_train_states *s,
+                               const calx_value *checkpoint, cx_io_plan *plan)
 {
   const calx_value *weights = calx_value_get(checkpoint, "state_dict");
   if (weights == NULL) {
@@ -111,7 +110,14 @@ static calx_status *plan_all(const cx_train_states *s, bool weights_only,
   const calx_load_state_dict_options o = { .size = sizeof o,
                                            .not_strict = s->not_strict,
                                            .prefix = s->prefix };
-  CALX_TRY(cx_io_module_plan(s->model, weights, &o, plan));
+  return cx_io_module_plan(s->model, weights, &o, plan);
+}
+
+static calx_status *plan_all(const cx_train_states *s, bool weights_only,
+                             const calx_value *checkpoint, cx_io_plan *plan,
+                             cx_io_optimizer_plan **optimizers)
+{
+  if (s->model != NULL) CALX_TRY(plan_model(s, checkpoint, plan));
   if (weights_only) return NULL;
   return plan_optimizers(s, checkpoint, plan, optimizers);
 }

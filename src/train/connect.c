@@ -84,7 +84,7 @@ calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,
                                   bool trains, const cx_train_limit *limit,
                                   const char *name, cx_train_loader *out)
 {
-  *out = (cx_train_loader){ 0 };
+  *out = (cx_train_loader){ .from = from };
   const calx_status *error = calx_loader_error(from);
   if (error != NULL) return cx_status_copy(error);
   CALX_TRY(take_sampler(t, from, trains, out));
@@ -128,6 +128,17 @@ calx_status *cx_train_open_training(calx_trainer *t)
   }
   return cx_train_open_loader(t, loader, true, &t->config.train,
                               "train_dataloader", &t->train);
+}
+
+calx_status *cx_train_reopen_training(calx_trainer *t, int64_t batch_size,
+                                      cx_train_loader *out)
+{
+  CALX_TRY(cx_train_open_loader(t, t->train.from, true, &t->config.train,
+                                "train_dataloader", out));
+  if (batch_size == 0) return NULL;
+  CALX_TRY(cx_data_loader_set_batch_size(out->loader, batch_size));
+  return cx_train_limited(&t->config.train, "train_dataloader",
+                          calx_loader_size(out->loader), &out->batches);
 }
 
 // The loaders of an evaluation before they are opened.

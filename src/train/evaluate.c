@@ -84,6 +84,7 @@ static calx_status *run_batch(calx_trainer *t, const evaluation *p,
   run_step(t, p, &batch, i);
   calx_sync(t->output);
   if (!t->sanity_checking) {
+    cx_lazy_scope_pin(cx_train_log_evaluated(t, &t->evaluation_results, i));
     cx_lazy_scope_pin(cx_train_results_step(t, &t->evaluation_results));
   }
   cx_train_call_batch(t, p->batch_end, &batch, i);

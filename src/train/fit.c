@@ -1,6 +1,7 @@
 // train/fit: the epochs of a training and their batches.
 #include "base/dtype.h"
 #include "base/thread.h"
+#include "calx/optim.h"
 #include "calx/pointwise.h"
 #include "lazy/lazy.h"
 #include "profiler/profiler.h"
@@ -124,10 +125,14 @@ static calx_status *is_validation_due(calx_trainer *t, int64_t batch_idx,
   return NULL;
 }
 
-// Gradients of a begun accumulation stay.
-static calx_status *validate(calx_trainer *t, bool pending)
+// Gradients of a begun accumulation stay; others need no memory meanwhile.
+static calx_status *validate(calx_trainer *t)
 {
-  if (!pending) {
+  if (!t->has_gradients) {
+    for (size_t i = 0; i < t->n_optimizers && !t->module->manual_optimization;
+         i++) {
+      calx_optimizer_zero_grad(t->optimizers[i].optimizer);
+    }
     cx_train_call(t, CX_TRAIN_HOOK(on_validation_model_zero_grad, NOT));
   }
   t->has_validated = true;
@@ -236,8 +241,9 @@ static void compute(calx_trainer *t)
 }
 
 static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
-                              int64_t i, bool is_last, bool *out_pending)
+                              int64_t i, bool is_last, bool *out_stepped)
 {
+  *out_stepped = false;
   calx_scope *scope = calx_scope_begin();
   calx_batch batch;
   cx_train_receive(t, given, &batch);
@@ -246,13 +252,15 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
   if (t->skip_epoch) return calx_scope_end(scope);
   const bool stepped = cx_train_step(t, &batch, i, is_last);
   if (calx_scope_error() != NULL) return calx_scope_end(scope);
-  *out_pending = !stepped;
+  *out_stepped = stepped;
   t->position.batches_seen++;
   t->position.batch = i + 1;
   t->position.is_epoch_end = is_last;
   t->position.samples = calx_loader_state(t->train.loader).samples;
-  if (stepped) cx_train_record_signals(t);
-  if (is_last || (i + 1) % t->config.steps_per_execution == 0) compute(t);
+  const bool is_due = is_last || (i + 1) % t->config.steps_per_execution == 0;
+  if (stepped && is_due) cx_train_record_signals(t);
+  if (is_due) compute(t);
+  if (calx_scope_error() != NULL) return calx_scope_end(scope);
   check_finite(t);
   finish_batch(t, stepped, is_last);
   cx_train_call_batch(t, CX_TRAIN_HOOK(on_train_batch_end, STEP), &batch, i);
@@ -264,10 +272,25 @@ static calx_status *run_batch(calx_trainer *t, const calx_batch *given,
 // An epoch of unknown length may end inside of an accumulation.
 static calx_status *finish_accumulation(calx_trainer *t)
 {
+  if (!t->has_gradients) return NULL;
   calx_scope *scope = calx_scope_begin();
   cx_train_update(t);
-  calx_sync(NULL);
-  return calx_scope_end(scope);
+  compute(t);
+  t->position.batches_stepped++;
+  calx_status *status = cx_train_schedule(t, CX_TRAIN_EACH_STEP, false);
+  return cx_status_first(status, calx_scope_end(scope));
+}
+
+// What follows the last batch where that was not known to be it.
+static calx_status *finish_unknown(calx_trainer *t, int64_t batches,
+                                   int64_t interval)
+{
+  bool due;
+  CALX_TRY(finish_accumulation(t));
+  CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_EPOCH, false));
+  if (interval >= 0) return NULL;
+  CALX_TRY(is_validation_due(t, batches, true, interval, &due));
+  return due ? validate(t) : NULL;
 }
 
 static bool next_batch(calx_trainer *t, calx_batch *out)
@@ -282,29 +305,25 @@ static calx_status *run_batches(calx_trainer *t)
 {
   calx_batch batch;
   int64_t interval;
-  bool pending = false, due;
+  bool stepped, due, is_ended = false;
   CALX_TRY(check_interval(t, &interval));
   const int64_t most = t->train.batches;
   int64_t i = t->position.batch;
   for (; i != most && !has_all_steps(t) && !may_stop(t); i++) {
-    if (!next_batch(t, &batch)) break;
+    is_ended = !next_batch(t, &batch);
+    if (is_ended) break;
     const bool is_last = i + 1 == most;
     cx_train_profile_begin(t, NULL, "run_training_batch");
-    CALX_TRY(run_batch(t, &batch, i, is_last, &pending));
+    CALX_TRY(run_batch(t, &batch, i, is_last, &stepped));
     cx_train_profile_end(t);
     if (t->skip_epoch) break;
     CALX_TRY(is_validation_due(t, i, is_last, interval, &due));
-    if (due) CALX_TRY(validate(t, pending));
-    CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_STEP, true));
+    if (due) CALX_TRY(validate(t));
+    if (stepped) CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_STEP, true));
     CALX_TRY(cx_train_check_signals(t));
   }
   CALX_TRY(calx_scope_take_error());
-  if (most >= 0) return NULL;
-  if (pending) CALX_TRY(finish_accumulation(t));
-  CALX_TRY(cx_train_schedule(t, CX_TRAIN_EACH_EPOCH, false));
-  if (interval >= 0) return NULL;
-  CALX_TRY(is_validation_due(t, i, true, interval, &due));
-  return due ? validate(t, false) : NULL;
+  return is_ended ? finish_unknown(t, i, interval) : NULL;
 }
 
 // ---- epochs -----------------------------------------------------------------
@@ -312,7 +331,7 @@ static calx_status *run_batches(calx_trainer *t)
 // One that a checkpoint was taken in goes on after its last batch.
 static void begin_epoch(calx_trainer *t)
 {
-  t->skip_epoch = false;
+  t->skip_epoch = t->has_gradients = false;
   cx_train_results_begin(&t->train_results);
   if (t->resumes_epoch) {
     t->resumes_epoch = false;

@@ -45,6 +45,7 @@ typedef struct cx_train_optimizer {
 
 // A loader of a rank.
 typedef struct cx_train_loader {
+  const calx_loader *from;  // of which it was made
   calx_loader *loader;
   calx_sampler *sampler;  // the trainer's own; NULL: the loader's
   int64_t batches;        // to take; -1: to the end
@@ -81,6 +82,7 @@ struct calx_trainer {
   const calx_trainer_data *data;
   cx_train_stage asked;  // which function runs
   cx_train_stage stage;  // what it does at the moment
+  bool is_alone;         // on one device, which need not be the first one
   void *self;
   void *data_self;
   void **callback_selves;
@@ -101,6 +103,7 @@ struct calx_trainer {
   int64_t batch_size;         // of the batch that is under way; 0: none
   bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
+  bool has_gradients;         // automatic optimisation has not stepped with
   calx_tensor *output;        // owned: of the step under way; NULL: none
   double last_validation;     // the time of it, in seconds
   cx_train_results train_results, evaluation_results;
@@ -108,18 +111,18 @@ struct calx_trainer {
   size_t n_own_metrics, own_metrics_capacity;
   cx_train_bar_value *bar;  // what the progress bar shows
   size_t n_bar, bar_capacity;
-  cx_train_row *rows, *rows_end;     // that loggers have not got yet
-  bool has_rows_to_save;             // loggers have got some since their save
-  struct cx_train_profile *profile;  // NULL: none is made
+  cx_train_row *rows, *rows_end;       // that loggers have not got yet
+  bool has_rows_to_save;               // loggers have got some since their save
+  struct cx_train_profiler *profiler;  // NULL: none is made
   struct cx_train_predictions *predictions;
-  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest steps
+  calx_tensor *signals[CX_TRAIN_NEWEST];  // owned: of the newest programs
   char *ckpt_path, *source;  // the file that it began with, and where that is
   const calx_status *exception;  // why it ends; NULL: nothing is wrong
 
   // What a run leaves.
   cx_train_position position;
-  cx_train_position computed;  // at the last sync; of the weights after another
-                               // one that failed
+  // At the last sync that succeeded: that of the weights where the next fails.
+  cx_train_position computed;
   cx_train_metric *metrics;
   size_t n_metrics, metrics_capacity;
   calx_value *checkpoint;  // of the host; NULL: nothing ran yet
@@ -139,6 +142,9 @@ calx_status *cx_train_open_loader(calx_trainer *t, const calx_loader *from,
 void cx_train_close_loader(cx_train_loader *l);
 // The loaders of the run: the data module's, or those that were given.
 calx_status *cx_train_open_training(calx_trainer *t) CALX_MUST_USE;
+// The loader of training once more, with batches of this size; 0: its own.
+calx_status *cx_train_reopen_training(calx_trainer *t, int64_t batch_size,
+                                      cx_train_loader *out) CALX_MUST_USE;
 calx_status *cx_train_open_evaluation(calx_trainer *t) CALX_MUST_USE;
 void cx_train_close_evaluation(calx_trainer *t);
 bool cx_train_has_evaluation(const calx_trainer *t);  // any batch of it
@@ -157,7 +163,9 @@ typedef struct cx_train_job {
   calx_trainer left;  // by the first rank of this process
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
-  char *back;  // the file through which a started process gives it; or NULL
+  bool is_alone;            // it runs in the calling thread, on whatever device
+  char *return_path;  // the file through which a started process gives it; or
+                      // NULL
 } cx_train_job;
 
 // Before the ranks start: whether the accelerator that is wanted can be there.
@@ -174,12 +182,12 @@ int cx_train_device_index(const calx_trainer *t);
 void cx_train_move_state(calx_trainer *from, calx_trainer *to);
 
 // Where the ranks will be processes that calx_launch() starts.
-calx_status *cx_train_back_begin(cx_train_job *job) CALX_MUST_USE;
-calx_status *cx_train_back_write(const calx_trainer *t,
-                                 cx_train_job *job) CALX_MUST_USE;
+calx_status *cx_train_return_begin(cx_train_job *job) CALX_MUST_USE;
+calx_status *cx_train_return_write(const calx_trainer *t,
+                                   cx_train_job *job) CALX_MUST_USE;
 // Takes the run's status and returns it, or what failed in reading.
-calx_status *cx_train_back_end(cx_train_job *job,
-                               calx_status *status) CALX_MUST_USE;
+calx_status *cx_train_return_end(cx_train_job *job,
+                                 calx_status *status) CALX_MUST_USE;
 
 // The loops.
 calx_status *cx_train_fit(calx_trainer *t) CALX_MUST_USE;
@@ -198,6 +206,12 @@ calx_tensor *cx_train_loss(calx_trainer *t, const calx_batch *batch,
                            int64_t batch_idx);
 // The optimiser's step with the gradients that there are.
 void cx_train_update(calx_trainer *t);
+// Whether a fit runs; and whether there is this optimiser. `call` is for
+// messages.
+calx_status *cx_train_check_fit(const calx_trainer *t,
+                                const char *call) CALX_MUST_USE;
+calx_status *cx_train_check_optimizer(const calx_trainer *t, const char *call,
+                                      size_t i) CALX_MUST_USE;
 // Its gradients become the means over the ranks, unless they are that already.
 void cx_train_reduce_gradients(calx_trainer *t, size_t i);
 // The step of one optimiser, with the sums over the ranks and the hooks.
@@ -205,7 +219,8 @@ void cx_train_step_optimizer(calx_trainer *t, size_t i);
 
 void cx_train_free_optimizers(calx_trainer *t);
 
-// Steps the schedules of an interval: those with a monitor, or all others.
+// Steps the schedules of an interval: those with a monitor, or all others. With
+// manual optimisation the program does.
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors) CALX_MUST_USE;
 
@@ -301,7 +316,8 @@ calx_status *cx_train_find_newest(const calx_trainer *t,
 void cx_train_signals_begin(void);
 // Gives them back; the exit code of a program that ends with this status.
 int cx_train_signals_end(const calx_status *status);
-// In a step that updates: what this rank has received becomes known to all.
+// In the last step of a program, where it updates: what this rank has received
+// becomes known to all.
 void cx_train_record_signals(calx_trainer *t);
 void cx_train_free_signals(calx_trainer *t);
 // The file in which SIGTERM leaves a run.

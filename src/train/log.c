@@ -1,6 +1,6 @@
 // train/log: values that steps log. An epoch's value is a sum (or a least, or a
-// greatest) that each step's program updates on the device; it is read once, at
-// the end of the epoch.
+// greatest) that each step's program carries on, on the device; it is read
+// once, at the end of the epoch.
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -155,6 +155,9 @@ static calx_status *reset_total(cx_train_logged *l, calx_dtype dtype)
   return cx_status_copy(calx_scope_error());
 }
 
+// The sum is a new tensor with each step, as the step's value is: a program's
+// results are ordered by when their tensors were made, which is then the same
+// in the first step and in later ones.
 static void add(cx_train_logged *l, calx_tensor *value, double weight)
 {
   calx_tensor *sum = l->total;
@@ -168,7 +171,9 @@ static void add(cx_train_logged *l, calx_tensor *value, double weight)
       l->weight += weight;
       break;
   }
-  calx_assign(l->total, sum);
+  calx_retain(sum);
+  calx_release(l->total);
+  l->total = sum;
 }
 
 // ---- a step's value ---------------------------------------------------------

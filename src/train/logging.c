@@ -152,11 +152,10 @@ bool cx_train_logs_now(const calx_trainer *t)
   return writes(t) && cx_train_is_logged_step(t);
 }
 
-calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
+// Ends the row.
+static calx_status *log_latest(calx_trainer *t, const cx_train_results *r,
+                               cx_train_row *row)
 {
-  if (!cx_train_logs_now(t)) return NULL;
-  cx_train_row *row = new_row(t, r->n_logged);
-  if (row == NULL) return cx_out_of_memory();
   calx_status *status = NULL;
   for (size_t i = 0; i < r->n_logged && status == NULL; i++) {
     const cx_train_logged *l = &r->logged[i];
@@ -166,6 +165,25 @@ calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
   append_row(t, row);
   if (status != NULL) return status;
   return cx_train_write_rows(t, false);
+}
+
+calx_status *cx_train_log_step(calx_trainer *t, const cx_train_results *r)
+{
+  if (!cx_train_logs_now(t)) return NULL;
+  cx_train_row *row = new_row(t, r->n_logged);
+  return row != NULL ? log_latest(t, r, row) : cx_out_of_memory();
+}
+
+// Each batch of an evaluation is a row, by its number and without the epoch.
+calx_status *cx_train_log_evaluated(calx_trainer *t, const cx_train_results *r,
+                                    int64_t batch)
+{
+  if (!writes(t)) return NULL;
+  cx_train_row *row = new_row(t, r->n_logged);
+  if (row == NULL) return cx_out_of_memory();
+  row->step = batch;
+  row->epoch = -1;
+  return log_latest(t, r, row);
 }
 
 // A run that is killed has the rows of its epochs. One that logs nothing makes
@@ -215,10 +233,14 @@ calx_status *cx_train_log_row(calx_trainer *t, const calx_logged_value *values,
   return status;
 }
 
+// After an error what is not computed may never be; a signal ends all ranks
+// after the same step.
 calx_status *cx_train_finish_loggers(calx_trainer *t, bool succeeded)
 {
   if (!writes(t)) return NULL;
-  calx_status *status = succeeded ? cx_train_write_rows(t, true) : NULL;
+  const bool waits =
+      succeeded || calx_status_code(t->exception) == CALX_CANCELLED;
+  calx_status *status = cx_train_write_rows(t, waits);
   for (size_t i = 0; i < t->n_loggers; i++) {
     status = cx_status_first(
         status,

@@ -49,7 +49,7 @@ static const char *class_of(const calx_optimizer *opt)
 }
 
 // Optimisers with a schedule come first.
-static bool comes_before(const calx_trainer *t, size_t a, size_t b)
+static bool precedes(const calx_trainer *t, size_t a, size_t b)
 {
   const bool has_a = t->optimizers[a].scheduler != NULL;
   const bool has_b = t->optimizers[b].scheduler != NULL;
@@ -64,7 +64,7 @@ static void write_name(const calx_trainer *t, size_t i, size_t group, char *out,
   int earlier = 0;
   for (size_t k = 0; k < t->n_optimizers; k++) {
     const calx_optimizer *other = t->optimizers[k].optimizer;
-    earlier += other->rule == opt->rule && comes_before(t, k, i);
+    earlier += other->rule == opt->rule && precedes(t, k, i);
   }
   char number[16] = "", part[32] = "";
   if (earlier > 0) snprintf(number, sizeof number, "-%d", earlier);

@@ -73,29 +73,9 @@ calx_lr_scheduler *calx_trainer_lr_scheduler(const calx_trainer *t, size_t i)
 
 // ---- steps ------------------------------------------------------------------
 
-static calx_status *check(const calx_trainer *t, const char *call)
-{
-  if (t == NULL || t->module == NULL || t->asked != CX_TRAIN_FITTING) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "%s: it is called outside of a fit", call);
-  }
-  return NULL;
-}
-
-static calx_status *check_index(const calx_trainer *t, const char *call,
-                                size_t i)
-{
-  CALX_TRY(check(t, call));
-  if (i < t->n_optimizers) return NULL;
-  return cx_invalid(
-      "%s: there is no optimiser %zu, configure_optimizers() "
-      "added %zu",
-      call, i, t->n_optimizers);
-}
-
 static calx_status *check_manual(const calx_trainer *t, const char *call)
 {
-  CALX_TRY(check(t, call));
+  CALX_TRY(cx_train_check_fit(t, call));
   if (t->module->manual_optimization) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
                   "%s: the module is optimised automatically. Set "
@@ -124,38 +104,12 @@ void(calx_trainer_manual_backward)(calx_trainer *t, calx_tensor *loss)
 void(calx_trainer_optimizer_step)(calx_trainer *t, size_t i)
 {
   calx_status *status = check_manual(t, "optimizer_step");
-  if (status == NULL) status = check_index(t, "optimizer_step", i);
+  if (status == NULL) status = cx_train_check_optimizer(t, "optimizer_step", i);
   if (status != NULL) {
     cx_lazy_scope_pin(status);
     return;
   }
   cx_train_step_optimizer(t, i);
-}
-
-void calx_trainer_clip_gradients(calx_trainer *t, size_t i, double value,
-                                 const char *algorithm)
-{
-  calx_status *status = check_index(t, "clip_gradients", i);
-  const bool by_value = algorithm != NULL && strcmp(algorithm, "value") == 0;
-  if (status == NULL && !by_value && algorithm != NULL &&
-      strcmp(algorithm, "norm") != 0) {
-    status = cx_invalid(
-        "`gradient_clip_algorithm` %s is invalid. Allowed algorithms: ['value', "
-        "'norm'].",
-        algorithm);
-  }
-  if (status != NULL) {
-    cx_lazy_scope_pin(status);
-    return;
-  }
-  if (!(value > 0)) return;
-  cx_train_reduce_gradients(t, i);
-  calx_optimizer *opt = t->optimizers[i].optimizer;
-  if (by_value) {
-    calx_clip_grad_value(opt, value);
-  } else {
-    calx_clip_grad_norm(opt, value);
-  }
 }
 
 // ---- which parameters collect gradients -------------------------------------
@@ -182,7 +136,7 @@ static calx_status *freeze(calx_trainer *t, calx_tensor *parameter)
 
 static calx_status *toggle(calx_trainer *t, size_t i)
 {
-  CALX_TRY(check_index(t, "toggle_optimizer", i));
+  CALX_TRY(cx_train_check_optimizer(t, "toggle_optimizer", i));
   const calx_optimizer *kept = t->optimizers[i].optimizer;
   for (size_t j = 0; j < t->n_optimizers; j++) {
     const calx_optimizer *other = t->optimizers[j].optimizer;
@@ -210,7 +164,7 @@ static void unfreeze(calx_trainer *t)
 
 void calx_trainer_untoggle_optimizer(calx_trainer *t, size_t i)
 {
-  calx_status *status = check_index(t, "untoggle_optimizer", i);
+  calx_status *status = cx_train_check_optimizer(t, "untoggle_optimizer", i);
   if (status == NULL) unfreeze(t);
   cx_lazy_scope_pin(status);
 }
@@ -231,7 +185,7 @@ void cx_train_free_optimizers(calx_trainer *t)
 
 void calx_trainer_set_accumulate_grad_batches(calx_trainer *t, int64_t batches)
 {
-  calx_status *status = check(t, "set_accumulate_grad_batches");
+  calx_status *status = cx_train_check_fit(t, "set_accumulate_grad_batches");
   if (status == NULL && batches < 1) {
     status = cx_invalid(
         "`accumulate_grad_batches` must be an integer of 1 or more, got %lld",

@@ -21,12 +21,8 @@ static void put_logger(cx_text *out, const calx_trainer *t)
   cx_train_join_path(out, calx_logger_name(logger));
   if (version == NULL) return;
   const bool number = version[strspn(version, "0123456789")] == '\0';
-  cx_train_join_path(out, number ? "version_" : "");
-  if (number) {
-    cx_text_append(out, version);
-  } else {
-    cx_train_join_path(out, version);
-  }
+  cx_train_join_path(out, number ? "version_" : version);
+  if (number) cx_text_append(out, version);
 }
 
 static calx_status *choose_folder(const calx_trainer *t, const char *given,

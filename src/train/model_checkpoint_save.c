@@ -62,7 +62,11 @@ static calx_status *put_path(calx_trainer *t, const cx_train_saver *c,
   if (version > 0) cx_text_format(&text, "-v%d", version);
   cx_text_append(&text, CX_TRAIN_CKPT);
   *out = cx_text_take(&text);
-  return status == NULL && *out == NULL ? cx_out_of_memory() : status;
+  if (status == NULL && *out == NULL) status = cx_out_of_memory();
+  if (status == NULL) return NULL;
+  cx_free(*out);
+  *out = NULL;
+  return status;
 }
 
 // A new name, or that of a file that may be replaced. All ranks read the values

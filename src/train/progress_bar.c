@@ -16,25 +16,25 @@ enum { REDRAWS = 10 };  // a second, at most
 
 static void begin(void *self, void *user)
 {
-  ((cx_train_bar *)self)->o = user;
+  ((cx_train_bar_state *)self)->o = user;
 }
 
 static void setup(calx_trainer *t, void *self)
 {
-  cx_train_bar *bar = self;
+  cx_train_bar_state *bar = self;
   bar->is_drawn = bar->o->every > 0 && calx_trainer_is_global_zero(t);
 }
 
 static void start(calx_trainer *t, void *self)
 {
   (void)t;
-  cx_train_bar_begin(self);
-  ((cx_train_bar *)self)->dataloader = -1;
+  cx_train_progress_begin(self);
+  ((cx_train_bar_state *)self)->dataloader = -1;
 }
 
 static void end(calx_trainer *t, void *self)
 {
-  cx_train_bar_end(self, t, true);
+  cx_train_progress_end(self, t, true);
 }
 
 // ---- training ---------------------------------------------------------------
@@ -51,20 +51,20 @@ static int64_t training_total(const calx_trainer *t)
 // Rich's descriptions of training and validation are of one width.
 static void start_epoch(calx_trainer *t, void *self)
 {
-  cx_train_bar *bar = self;
-  cx_train_bar_loop *l = &bar->loops[CX_TRAIN_BAR_OUTER];
+  cx_train_bar_state *bar = self;
+  cx_train_progress_loop *l = &bar->loops[CX_TRAIN_PROGRESS_OUTER];
   const long long epoch = (long long)t->position.epoch;
   const long long last = (long long)t->config.max_epochs - 1;
   char text[48];
-  cx_train_bar_begin(bar);
+  cx_train_progress_begin(bar);
   snprintf(text, sizeof text, "Epoch %lld", epoch);
   if (bar->o->is_rich && t->config.max_epochs >= 0) {
     snprintf(text, sizeof text, "Epoch %lld/%lld", epoch, last);
   }
   snprintf(l->description, sizeof l->description,
            bar->o->is_rich ? "%-10s" : "%s", text);
-  cx_train_bar_start(bar, t, CX_TRAIN_BAR_OUTER, t->position.batch,
-                     training_total(t));
+  cx_train_progress_start(bar, t, CX_TRAIN_PROGRESS_OUTER, t->position.batch,
+                          training_total(t));
 }
 
 // An epoch that a checkpoint was taken in does not begin again.
@@ -78,14 +78,14 @@ static void on_train_batch_end(calx_trainer *t, void *self,
                                const calx_batch *batch, int64_t i)
 {
   (void)batch;
-  cx_train_bar_advance(self, t, CX_TRAIN_BAR_OUTER, i + 1);
+  cx_train_progress_advance(self, t, CX_TRAIN_PROGRESS_OUTER, i + 1);
 }
 
 static void on_train_epoch_end(calx_trainer *t, void *self)
 {
-  cx_train_bar *bar = self;
-  cx_train_bar_refresh(bar, t);
-  if (bar->o->leaves) cx_train_bar_end(bar, t, true);
+  cx_train_bar_state *bar = self;
+  cx_train_progress_refresh(bar, t);
+  if (bar->o->leaves) cx_train_progress_end(bar, t, true);
 }
 
 // ---- evaluation -------------------------------------------------------------
@@ -97,7 +97,7 @@ static bool is_nested(const calx_trainer *t)
 
 static int loop_of(const calx_trainer *t)
 {
-  return is_nested(t) ? CX_TRAIN_BAR_NESTED : CX_TRAIN_BAR_OUTER;
+  return is_nested(t) ? CX_TRAIN_PROGRESS_NESTED : CX_TRAIN_PROGRESS_OUTER;
 }
 
 static const char *name_of(const calx_trainer *t)
@@ -113,31 +113,31 @@ static void on_batch_start(calx_trainer *t, void *self, const calx_batch *batch,
                            int64_t i)
 {
   (void)batch, (void)i;
-  cx_train_bar *bar = self;
+  cx_train_bar_state *bar = self;
   const int loader = t->dataloader_idx, which = loop_of(t);
   if (bar->dataloader == loader) return;
   bar->dataloader = loader;
-  cx_train_bar_loop *l = &bar->loops[which];
+  cx_train_progress_loop *l = &bar->loops[which];
   snprintf(l->description, sizeof l->description,
            bar->o->is_rich ? "%s" : "%s DataLoader %d", name_of(t), loader);
-  cx_train_bar_start(bar, t, which, 0,
-                     calx_trainer_num_eval_batches(t, (size_t)loader));
+  cx_train_progress_start(bar, t, which, 0,
+                          calx_trainer_num_eval_batches(t, (size_t)loader));
 }
 
 static void on_batch_end(calx_trainer *t, void *self, const calx_batch *batch,
                          int64_t i)
 {
   (void)batch;
-  cx_train_bar_advance(self, t, loop_of(t), i + 1);
+  cx_train_progress_advance(self, t, loop_of(t), i + 1);
 }
 
 static void on_validation_end(calx_trainer *t, void *self)
 {
-  cx_train_bar *bar = self;
+  cx_train_bar_state *bar = self;
   bar->dataloader = -1;
   if (is_nested(t)) {
-    cx_train_bar_hide(bar);
-    cx_train_bar_refresh(bar, t);
+    cx_train_progress_hide(bar);
+    cx_train_progress_refresh(bar, t);
   } else if (!t->sanity_checking) {
     end(t, bar);
   }
@@ -145,7 +145,7 @@ static void on_validation_end(calx_trainer *t, void *self)
 
 static void on_sanity_check_end(calx_trainer *t, void *self)
 {
-  cx_train_bar_end(self, t, false);
+  cx_train_progress_end(self, t, false);
 }
 
 // ---- the callbacks ----------------------------------------------------------
@@ -176,13 +176,13 @@ static const calx_trainer_hooks hooks = {
 };
 
 static calx_callback *make(const char *name, calx_status *status,
-                           const cx_train_bar_options *options)
+                           const cx_train_progress_options *options)
 {
-  cx_train_bar_options *o = cx_alloc(sizeof *o);
+  cx_train_progress_options *o = cx_alloc(sizeof *o);
   if (o != NULL) *o = *options;
   if (o == NULL) status = cx_status_first(status, cx_out_of_memory());
   calx_callback *c =
-      calx_callback_new(.self_size = sizeof(cx_train_bar), .user = o,
+      calx_callback_new(.self_size = sizeof(cx_train_bar_state), .user = o,
                         .begin = begin, .hooks = hooks);
   return cx_train_callback_finish(c, name, CX_TRAIN_CALLBACK_PROGRESS, status,
                                   o, cx_free);
@@ -213,7 +213,7 @@ static calx_status *take_least(int64_t *every)
 }
 
 static calx_status *take_tqdm(const calx_tqdm_progress_bar_options *given,
-                              cx_train_bar_options *out)
+                              cx_train_progress_options *out)
 {
   static const char what[] = "tqdm_progress_bar";
   calx_tqdm_progress_bar_options o;
@@ -232,13 +232,13 @@ static calx_status *take_tqdm(const calx_tqdm_progress_bar_options *given,
 calx_callback *calx_tqdm_progress_bar_with(
     const calx_tqdm_progress_bar_options *options)
 {
-  cx_train_bar_options o = { 0 };
+  cx_train_progress_options o = { 0 };
   calx_status *status = take_tqdm(options, &o);
   return make("TQDMProgressBar", status, &o);
 }
 
 static calx_status *take_rich(const calx_rich_progress_bar_options *given,
-                              cx_train_bar_options *out)
+                              cx_train_progress_options *out)
 {
   static const char what[] = "rich_progress_bar";
   calx_rich_progress_bar_options o;
@@ -255,7 +255,7 @@ static calx_status *take_rich(const calx_rich_progress_bar_options *given,
 calx_callback *calx_rich_progress_bar_with(
     const calx_rich_progress_bar_options *options)
 {
-  cx_train_bar_options o = { 0 };
+  cx_train_progress_options o = { 0 };
   calx_status *status = take_rich(options, &o);
   return make("RichProgressBar", status, &o);
 }

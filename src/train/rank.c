@@ -8,14 +8,6 @@
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
-int cx_train_device_index(const calx_trainer *t)
-{
-  int index = 0;
-  if (t->config.device_index >= 0) return 0;
-  const char *name = calx_device_name(calx_device_current());
-  return sscanf(name, "xla:%d", &index) == 1 ? index : 0;
-}
-
 // ---- what is there ----------------------------------------------------------
 
 static calx_status *check_nodes(const calx_trainer *t)
@@ -264,7 +256,7 @@ static calx_status *leave(calx_trainer *t, cx_train_job *job)
   for (size_t i = 0; i < t->n_metrics; i++) {
     calx_trainer_callback_metric(t, t->metrics[i].name);
   }
-  CALX_TRY(cx_train_back_write(t, job));
+  CALX_TRY(cx_train_return_write(t, job));
   cx_train_move_state(t, &job->left);
   job->has_left = true;
   return calx_scope_take_error();
@@ -315,6 +307,7 @@ static void begin_rank(const cx_train_job *job, calx_trainer *out)
                          .data = job->data,
                          .asked = job->stage,
                          .stage = job->stage,
+                         .is_alone = job->is_alone,
                          .accumulate = from->config.accumulate,
                          .position = from->position };
 }

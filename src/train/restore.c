@@ -9,8 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/internal.h"
 
-// ---- the model and its surroundings
-// --------------------------------------------------------
+// ---- the model and its surroundings -----------------------------------------
 
 // States of callbacks that this run has not.
 static void report_unknown(const calx_trainer *t, const calx_value *states)
@@ -85,17 +84,23 @@ static calx_status *check_epoch(const calx_trainer *t)
 }
 
 // In samples of this rank: another number of ranks, or another batch size, goes
-// on at the same sample.
+// on at the same sample. Where a lower limit has no batch after it the epoch is
+// over.
 static calx_status *resume_epoch(calx_trainer *t, int64_t batches,
                                  int64_t samples)
 {
-  if (batches == 0 || batches == t->train.batches) return NULL;
+  if (batches == 0 && samples == 0) return NULL;
+  CALX_TRY(calx_loader_load_state(
+      t->train.loader, (calx_loader_position){ .epoch = t->position.epoch,
+                                               .samples = samples }));
+  if (t->train.batches >= 0 && batches >= t->train.batches) {
+    t->position.epoch++;
+    return NULL;
+  }
   t->resumes_epoch = true;
   t->position.batch = batches;
   t->position.samples = samples;
-  return calx_loader_load_state(
-      t->train.loader,
-      (calx_loader_position){ .epoch = t->position.epoch, .samples = samples });
+  return NULL;
 }
 
 static calx_status *restore_choices(const calx_value *checkpoint)
@@ -118,7 +123,25 @@ static calx_status *restore_choices(const calx_value *checkpoint)
   return status;
 }
 
-// A file of Lightning's has batches alone.
+// The samples of this rank that are over, and how many of this run's batches
+// they are. A file of Lightning's has batches alone.
+static void find_place(const calx_trainer *t, const cx_train_progress *p,
+                       const cx_train_own *own, int64_t *out_batches,
+                       int64_t *out_samples)
+{
+  const calx_loader *l = t->train.loader;
+  const int64_t ranks = t->train.is_shared_out ? calx_world_size() : 1;
+  *out_batches = p->batch_idx;
+  if (own->ranks > 0) {
+    *out_samples = own->loader.samples / ranks;
+    if (l->batch_size > 0) *out_batches = *out_samples / l->batch_size;
+  } else if (p->batch_idx < l->batches) {
+    *out_samples = p->batch_idx * l->batch_size;
+  } else {
+    *out_samples = p->batch_idx == l->batches ? l->samples : INT64_MAX;
+  }
+}
+
 static calx_status *restore_position(calx_trainer *t,
                                      const calx_value *checkpoint)
 {
@@ -132,13 +155,8 @@ static calx_status *restore_position(calx_trainer *t,
                                      .batches_seen = p.batches_seen,
                                      .batches_stepped = p.batches_stepped };
   CALX_TRY(check_epoch(t));
-  const int64_t size = t->train.loader->batch_size;
-  const int64_t ranks = t->train.is_shared_out ? calx_world_size() : 1;
-  int64_t samples = p.batch_idx * size, batches = p.batch_idx;
-  if (is_ours && p.batch_idx > 0) {
-    samples = own.loader.samples / ranks;
-    if (own.ranks != calx_world_size() && size > 0) batches = samples / size;
-  }
+  int64_t batches = 0, samples = 0;
+  if (p.batch_idx > 0) find_place(t, &p, &own, &batches, &samples);
   CALX_TRY(resume_epoch(t, batches, samples));
   if (!is_ours) return NULL;
   cx_lazy_random_restore(calx_device_current(), own.seed, own.draws);
@@ -150,6 +168,8 @@ calx_status *cx_train_restore_training(calx_trainer *t,
 {
   cx_train_state_lists lists;
   CALX_TRY(cx_train_list_states(t, &lists));
+  // The weights are restored, and callbacks may have changed them since.
+  lists.states.model = NULL;
   calx_status *status = cx_train_states_get(&lists.states, false, checkpoint);
   cx_train_free_lists(&lists);
   return status != NULL ? status : restore_position(t, checkpoint);

@@ -97,80 +97,6 @@ void cx_train_results_drop(cx_train_results *r)
   cx_train_results_begin(r);
 }
 
-// Whether an epoch's sum over the steps is kept of it.
-static bool has_total(const cx_train_logged *l)
-{
-  return l->on_epoch && l->is_set && l->metric == NULL;
-}
-
-// What ranks exchange of a value.
-enum { KIND, TOTAL, WEIGHT, PARTS };
-
-static void combine(const double *const *values, size_t ranks, size_t count,
-                    double *out)
-{
-  memcpy(out, values[0], count * sizeof *out);
-  for (size_t r = 1; r < ranks; r++) {
-    for (size_t i = 0; i < count; i += PARTS) {
-      const double other = values[r][i + TOTAL];
-      switch ((int)out[i + KIND]) {
-        case CX_TRAIN_MIN: out[i + TOTAL] = fmin(out[i + TOTAL], other); break;
-        case CX_TRAIN_MAX: out[i + TOTAL] = fmax(out[i + TOTAL], other); break;
-        default: out[i + TOTAL] += other;
-      }
-      out[i + WEIGHT] += values[r][i + WEIGHT];
-    }
-  }
-}
-
-static void advise_sync(const cx_train_logged *l)
-{
-  cx_log_once_per_site(
-      l->name,
-      "It is recommended to use `self.log('%s', ..., sync_dist=True)` when "
-      "logging on epoch level in distributed setting to accumulate the metric "
-      "across devices: what is shown is the first rank's value",
-      l->name);
-}
-
-static bool is_exchanged(const cx_train_logged *l)
-{
-  return has_total(l) && l->sync_dist;
-}
-
-// Of all ranks, where they were asked to be: one exchange for all values.
-static calx_status *exchange(const calx_trainer *t, const cx_train_results *r,
-                             double *parts)
-{
-  size_t count = 0, at = 0;
-  for (size_t i = 0; i < r->n_logged; i++) {
-    const cx_train_logged *l = &r->logged[i];
-    count += is_exchanged(l);
-    if (has_total(l) && !l->sync_dist) advise_sync(l);
-  }
-  if (count == 0) return NULL;
-  double *mine = cx_calloc(2 * count * PARTS, sizeof *mine);
-  if (mine == NULL) return cx_out_of_memory();
-  double *all = mine + count * PARTS;
-  for (size_t i = 0; i < r->n_logged; i++) {
-    if (!is_exchanged(&r->logged[i])) continue;
-    memcpy(&mine[at], &parts[i * PARTS], PARTS * sizeof *mine);
-    at += PARTS;
-  }
-  calx_status *status =
-      calx_mesh_reduce(t->stage == CX_TRAIN_FITTING ? "trainer: training epoch"
-                                                    : "trainer: evaluation",
-                       mine, count * PARTS, combine, all);
-  at = 0;
-  for (size_t i = 0; status == NULL && i < r->n_logged; i++) {
-    if (!is_exchanged(&r->logged[i])) continue;
-    memcpy(&parts[i * PARTS], &all[at], PARTS * sizeof *mine);
-    at += PARTS;
-  }
-  cx_free(mine);
-  return status;
-}
-
 static calx_status *publish(calx_trainer *t, const cx_train_logged *l,
                             const char *level, calx_tensor *tensor,
                             double value)
@@ -206,34 +132,41 @@ static double metric_value(const cx_train_logged *l)
   return value;
 }
 
-// What this rank has: of a metric it is final.
+// What this rank has: of a metric it is final. These are no reads of the
+// program's.
 static void read_totals(const cx_train_results *r, double *parts)
 {
   for (size_t i = 0; i < r->n_logged; i++) {
     const cx_train_logged *l = &r->logged[i];
     if (!l->on_epoch || !l->is_set) continue;
-    double *p = &parts[i * PARTS];
-    p[KIND] = l->reduction;
-    p[WEIGHT] = l->metric != NULL ? 1 : l->weight;
-    p[TOTAL] = l->metric != NULL ? metric_value(l) : read_number(l->total);
+    double *p = &parts[i * CX_TRAIN_PARTS];
+    p[CX_TRAIN_PART_KIND] = l->reduction;
+    p[CX_TRAIN_PART_WEIGHT] = l->metric != NULL ? 1 : l->weight;
+    p[CX_TRAIN_PART_TOTAL] =
+        l->metric != NULL ? metric_value(l) : read_number(l->total);
   }
 }
 
 calx_status *cx_train_results_end(calx_trainer *t, cx_train_results *r)
 {
-  double *parts = cx_calloc(r->n_logged * PARTS + 1, sizeof *parts);
+  double *parts = cx_calloc(r->n_logged * CX_TRAIN_PARTS + 1, sizeof *parts);
   if (parts == NULL) return cx_out_of_memory();
   read_totals(r, parts);
   calx_status *status = cx_status_copy(calx_scope_error());
-  if (status == NULL && calx_world_size() > 1) status = exchange(t, r, parts);
+  const bool is_one = calx_world_size() == 1;
+  if (status == NULL && !is_one) status = cx_train_exchange(t, r, parts);
   for (size_t i = 0; status == NULL && i < r->n_logged; i++) {
     const cx_train_logged *l = &r->logged[i];
     if (!l->on_epoch || !l->is_set) continue;
-    double *p = &parts[i * PARTS];
-    if (l->reduction == CX_TRAIN_MEAN) p[TOTAL] /= p[WEIGHT];
-    status = publish_epoch(t, l, p[TOTAL]);
+    const double *p = &parts[i * CX_TRAIN_PARTS];
+    double *value = &parts[i * CX_TRAIN_PARTS + CX_TRAIN_PART_TOTAL];
+    if (l->reduction == CX_TRAIN_MEAN) *value /= p[CX_TRAIN_PART_WEIGHT];
+    status = publish_epoch(t, l, *value);
   }
-  if (status == NULL) status = cx_train_log_epoch(t, r, parts + TOTAL, PARTS);
+  const double *values = parts + CX_TRAIN_PART_TOTAL;
+  if (status == NULL) {
+    status = cx_train_log_epoch(t, r, values, CX_TRAIN_PARTS);
+  }
   cx_train_results_begin(r);
   cx_free(parts);
   return status;
@@ -323,8 +256,13 @@ void cx_train_bar_free(calx_trainer *t)
 static calx_status *publish_step(calx_trainer *t, const cx_train_logged *l)
 {
   char name[256];
-  if (l->on_epoch) CALX_TRY(publish(t, l, "_step", calx_retain(l->latest), 0));
-  CALX_TRY(publish(t, l, "", calx_retain(l->latest), 0));
+  // Of an evaluation callbacks have the epoch's values alone.
+  if (t->stage == CX_TRAIN_FITTING) {
+    if (l->on_epoch) {
+      CALX_TRY(publish(t, l, "_step", calx_retain(l->latest), 0));
+    }
+    CALX_TRY(publish(t, l, "", calx_retain(l->latest), 0));
+  }
   if (!l->prog_bar) return NULL;
   cx_train_full_name(l, l->on_epoch ? "_step" : "", name, sizeof name);
   return cx_train_bar_set(t, name, l->latest, 0);

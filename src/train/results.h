@@ -64,6 +64,19 @@ calx_status *cx_train_results_end(calx_trainer *t,
 calx_status *cx_train_results_step(calx_trainer *t,
                                    cx_train_results *r) CALX_MUST_USE;
 void cx_train_results_free(cx_train_results *r);
+
+// What is kept of an epoch's value.
+enum {
+  CX_TRAIN_PART_KIND,  // a cx_train_reduction
+  CX_TRAIN_PART_TOTAL,
+  CX_TRAIN_PART_WEIGHT,
+  CX_TRAIN_PARTS
+};
+// Those of all ranks, where values are to be reduced over them; logged[i] has
+// parts[i * CX_TRAIN_PARTS] and the next ones. A value that this rank has not
+// logged, as one without a batch, becomes a metric of it.
+calx_status *cx_train_exchange(calx_trainer *t, const cx_train_results *r,
+                               double *parts) CALX_MUST_USE;
 void cx_train_free_metrics(calx_trainer *t);
 void cx_train_free_own_metrics(calx_trainer *t);  // objects, not values
 // The name under which a level of a value is known: "loss_step".
@@ -81,6 +94,9 @@ void cx_train_bar_free(calx_trainer *t);
 // After a batch of training, before its values are forgotten.
 calx_status *cx_train_log_step(calx_trainer *t,
                                const cx_train_results *r) CALX_MUST_USE;
+// The same of an evaluation, after each batch.
+calx_status *cx_train_log_evaluated(calx_trainer *t, const cx_train_results *r,
+                                    int64_t batch) CALX_MUST_USE;
 // The epoch's values: that of logged[i] is values[i * stride].
 calx_status *cx_train_log_epoch(calx_trainer *t, const cx_train_results *r,
                                 const double *values,

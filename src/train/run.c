@@ -1,9 +1,11 @@
 // train/run: from a call of the program to the ranks, and back. What the first
 // rank of the process leaves becomes the trainer's when all have ended.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "launcher/spawn.h"
 #include "lazy/lazy.h"
 #include "train/internal.h"
@@ -204,16 +206,42 @@ static calx_status *run_alone(cx_train_job *job)
   return status;
 }
 
+// The engine reads it when its client is made, XLA when it is loaded; both keep
+// it.
+static void make_deterministic(const calx_trainer *t)
+{
+  static const char flag[] = "--xla_gpu_deterministic_ops=true";
+  const char *flags = getenv("XLA_FLAGS");
+  if (!t->config.deterministic || getenv("CALX_DETERMINISTIC") != NULL) return;
+  if (cx_lazy_devices_are_open()) {
+    cx_log(
+        "`deterministic` comes too late: a device was used before. Set "
+        "CALX_DETERMINISTIC=1 instead");
+    return;
+  }
+  setenv("CALX_DETERMINISTIC", "1", 1);
+  if (t->config.accelerator != CX_TRAIN_CUDA) return;
+  cx_text all = { 0 };
+  cx_text_format(&all, "%s%s%s", flags != NULL ? flags : "",
+                 flags != NULL ? " " : "", flag);
+  if (!cx_text_failed(&all)) setenv("XLA_FLAGS", cx_text_str(&all), 1);
+  cx_text_free(&all);
+}
+
 static calx_status *launch(calx_trainer *t, cx_train_job *job)
 {
   bool single;
   CALX_TRY(is_single(t, &single));
   const bool detected = cx_lazy_debug_on(CX_LAZY_DEBUG_ANOMALY);
+  const bool told = cx_lazy_debug_on(CX_LAZY_DEBUG_RECOMPILES);
   if (t->config.detect_anomaly) calx_set_detect_anomaly(true);
+  if (t->config.is_debug) cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, true);
+  job->is_alone = single;
   calx_status *status = single ? run_alone(job)
                                : calx_launch(cx_train_run_rank, job,
                                              .devices = t->config.devices);
   calx_set_detect_anomaly(detected);
+  cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, told);
   return status;
 }
 
@@ -234,10 +262,11 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
   cx_train_job job = {
     .trainer = t, .module = &taken, .data = &data, .stage = stage
   };
+  make_deterministic(t);
   cx_train_signals_begin();
-  calx_status *status = cx_train_back_begin(&job);
+  calx_status *status = cx_train_return_begin(&job);
   if (status == NULL) status = launch(t, &job);
-  status = cx_train_back_end(&job, status);
+  status = cx_train_return_end(&job, status);
   if (job.has_left) cx_train_move_state(&job.left, t);
   t->exit_code = cx_train_signals_end(status);
   if (status == NULL && out_predictions != NULL) {

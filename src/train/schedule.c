@@ -16,6 +16,7 @@ static calx_status *missing_monitor(const calx_trainer *t, const char *name)
 calx_status *cx_train_schedule(calx_trainer *t, cx_train_interval interval,
                                bool monitors)
 {
+  if (t->module->manual_optimization) return NULL;
   const int64_t done = interval == CX_TRAIN_EACH_STEP ? t->position.global_step
                                                       : t->position.epoch + 1;
   for (size_t i = 0; i < t->n_optimizers; i++) {

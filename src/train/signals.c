@@ -2,8 +2,9 @@
 // the same one, so that a checkpoint can be saved before.
 //
 // A handler only notes the signal. Each step's program has the greatest note of
-// all ranks as one of its results, which is read two steps later, when it is
-// computed: nothing waits for it, and every rank reads the same.
+// all ranks as one of its results, of several steps in one the last step. It is
+// read two programs later, when it is computed: nothing waits for it, and every
+// rank reads the same.
 //
 // SIGTERM is what the system sends before it takes a machine away, SIGINT is
 // Ctrl-C, and Slurm sends SIGUSR1 where a job asked for it (--signal=USR1@90).
@@ -73,10 +74,23 @@ void cx_train_signals_begin(void)
   cx_unlock(&lock);
 }
 
+// Of messages: a process of this run that was started has the signal, and its
+// status says which.
+static const char *name_of(int number)
+{
+  return number == SIGINT    ? "SIGINT"
+         : number == SIGUSR1 ? "SIGUSR1"
+                             : "SIGTERM";
+}
+
+static bool is_interrupted(const calx_status *status)
+{
+  return strstr(calx_status_message(status), "SIGINT ended the run") != NULL;
+}
+
 int cx_train_signals_end(const calx_status *status)
 {
   cx_lock(&lock);
-  const int number = atomic_load(&received);
   if (--runs == 0) {
     for (int i = 0; i < SIGNALS; i++) {
       if (installed[i]) sigaction(numbers[i], &before[i], NULL);
@@ -85,7 +99,7 @@ int cx_train_signals_end(const calx_status *status)
   cx_unlock(&lock);
   if (status == NULL) return 0;
   const bool is_cancelled = calx_status_code(status) == CALX_CANCELLED;
-  return is_cancelled && number != SIGINT ? 128 + SIGTERM : 1;
+  return is_cancelled && !is_interrupted(status) ? 128 + SIGTERM : 1;
 }
 
 // ---- what all ranks agree on ------------------------------------------------
@@ -172,6 +186,12 @@ static calx_status *save(calx_trainer *t, bool is_slurm)
   return status;
 }
 
+static calx_status *ended(const calx_trainer *t, int number)
+{
+  return cx_error(CALX_CANCELLED, "%s ended the run at step %lld",
+                  name_of(number), (long long)t->position.global_step);
+}
+
 static calx_status *end_run(calx_trainer *t, int number)
 {
   const bool is_first = calx_trainer_is_global_zero(t);
@@ -179,8 +199,7 @@ static calx_status *end_run(calx_trainer *t, int number)
     if (is_first) {
       cx_log("Detected KeyboardInterrupt, attempting graceful shutdown ...");
     }
-    return cx_error(CALX_CANCELLED, "SIGINT ended the run at step %lld",
-                    (long long)t->position.global_step);
+    return ended(t, number);
   }
   if (is_first) {
     cx_log(number == SIGUSR1 ? "Handling auto-requeue signal: %d"
@@ -193,9 +212,7 @@ static calx_status *end_run(calx_trainer *t, int number)
     CALX_TRY(calx_rendezvous("trainer: signal", NULL, 0, NULL, NULL));
   }
   if (number == SIGUSR1 && is_first) CALX_TRY(requeue());
-  return cx_error(CALX_CANCELLED, "%s ended the run at step %lld",
-                  number == SIGUSR1 ? "SIGUSR1" : "SIGTERM",
-                  (long long)t->position.global_step);
+  return ended(t, number);
 }
 
 calx_status *cx_train_check_signals(calx_trainer *t)
@@ -208,7 +225,7 @@ calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
 {
   const int number = atomic_load(&received);
   if (number == 0 || t->asked == CX_TRAIN_FITTING) return NULL;
-  return cx_error(CALX_CANCELLED, "signal %d ended the run", number);
+  return cx_error(CALX_CANCELLED, "%s ended the run", name_of(number));
 }
 
 // A run that went on from what a signal left, and came to its end, removes it.

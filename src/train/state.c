@@ -1,4 +1,6 @@
 // train/state: what a program, its hooks and callbacks may ask of a trainer.
+#include <stdio.h>
+
 #include "lazy/lazy.h"
 #include "train/internal.h"
 
@@ -135,4 +137,14 @@ calx_status *calx_trainer_load_weights(const calx_trainer *t,
   }
   return calx_module_load_state_dict(
       model, calx_value_get(t->checkpoint, "state_dict"));
+}
+
+// ---- ranks ------------------------------------------------------------------
+
+int cx_train_device_index(const calx_trainer *t)
+{
+  int index = 0;
+  if (t->is_alone || t->config.device_index >= 0) return 0;
+  const char *name = calx_device_name(calx_device_current());
+  return sscanf(name, "xla:%d", &index) == 1 ? index : 0;
 }

@@ -27,55 +27,18 @@ static void backward(calx_trainer *t, calx_tensor *loss, int64_t k)
   cx_train_profile_begin(t, NULL, "backward");
   calx_backward(k > 1 ? calx_div(loss, calx_scalar((double)k)) : loss);
   cx_train_profile_end(t);
+  t->has_gradients = true;
+  t->optimizers[0].is_reduced = false;
   cx_train_call(t, CX_TRAIN_HOOK(on_after_backward, STEP));
 }
 
-// ---- the optimiser's step ---------------------------------------------------
-
-static void clip(calx_trainer *t)
-{
-  if (t->module->configure_gradient_clipping != NULL) {
-    t->module->configure_gradient_clipping(t, t->self);
-    return;
-  }
-  calx_trainer_clip_gradients(t, 0, t->config.clip,
-                              t->config.clips_values ? "value" : "norm");
-}
-
-void cx_train_reduce_gradients(calx_trainer *t, size_t i)
-{
-  cx_train_optimizer *o = &t->optimizers[i];
-  if (calx_world_size() > 1 && !o->is_reduced) {
-    calx_reduce_gradients(o->optimizer);
-  }
-  o->is_reduced = true;
-}
-
-void cx_train_step_optimizer(calx_trainer *t, size_t i)
-{
-  calx_optimizer *opt = t->optimizers[i].optimizer;
-  cx_train_reduce_gradients(t, i);
-  cx_train_call(t, CX_TRAIN_HOOK(on_before_optimizer_step, STEP));
-  if (!t->module->manual_optimization) clip(t);
-  cx_train_profile_begin(t, NULL, "optimizer_step");
-  calx_optimizer_step(opt);
-  cx_train_profile_end(t);
-  t->optimizers[i].is_reduced = false;
-  if (calx_scope_error() == NULL) t->position.global_step++;
-}
-
-void cx_train_update(calx_trainer *t)
-{
-  cx_train_step_optimizer(t, 0);
-}
+// ---- a batch ----------------------------------------------------------------
 
 void cx_train_set_output(calx_trainer *t, calx_tensor *output)
 {
   calx_release(t->output);
   t->output = output != NULL ? calx_retain(output) : NULL;
 }
-
-// ---- a batch ----------------------------------------------------------------
 
 static bool step_manually(calx_trainer *t, const calx_batch *batch,
                           int64_t batch_idx)
@@ -85,19 +48,24 @@ static bool step_manually(calx_trainer *t, const calx_batch *batch,
   return t->position.global_step != before;
 }
 
+static void zero_grad(calx_trainer *t)
+{
+  cx_train_call(t, CX_TRAIN_HOOK(on_before_zero_grad, STEP));
+  calx_optimizer_zero_grad(t->optimizers[0].optimizer);
+  t->has_gradients = false;
+}
+
+// A batch without a loss adds nothing to the accumulation that it is part of.
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last)
 {
   if (t->module->manual_optimization) return step_manually(t, batch, batch_idx);
   const int64_t k = t->accumulate;
   cx_train_set_output(t, cx_train_loss(t, batch, batch_idx));
-  if (t->output == NULL) return false;
-  if (batch_idx % k == 0) {
-    cx_train_call(t, CX_TRAIN_HOOK(on_before_zero_grad, STEP));
-    calx_optimizer_zero_grad(t->optimizers[0].optimizer);
-  }
-  backward(t, t->output, k);
-  if ((batch_idx + 1) % k != 0 && !is_last) return false;
+  if (batch_idx % k == 0) zero_grad(t);
+  if (t->output != NULL) backward(t, t->output, k);
+  const bool is_due = (batch_idx + 1) % k == 0 || is_last;
+  if (!is_due || !t->has_gradients) return false;
   cx_train_update(t);
   return true;
 }

@@ -29,7 +29,7 @@ static void test_plain(void **state)
   end_with(l, lightning_plain);
 }
 
-static void test_late_key(void **state)
+static void test_row_D9_new_column(void **state)
 {
   (void)state;
   calx_logger *l = calx_csv_logger(folder);
@@ -125,7 +125,7 @@ static void test_names(void **state)
 
 // ---- folders ----------------------------------------------------------------
 
-static void test_again(void **state)
+static void test_row_D9_again(void **state)
 {
   (void)state;
   calx_log_set(keep_line, NULL);
@@ -153,7 +153,7 @@ static void test_again(void **state)
 }
 
 // D9: 0, 1, one that is no number and another folder: the next is 2.
-static void test_versions(void **state)
+static void test_row_D9(void **state)
 {
   (void)state;
   make_folder("runs");
@@ -181,7 +181,7 @@ static void test_versions(void **state)
 }
 
 // D10: nothing was logged, so there is no folder.
-static void test_nothing_logged(void **state)
+static void test_row_D10(void **state)
 {
   (void)state;
   calx_logger *l = calx_csv_logger(folder);
@@ -351,7 +351,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     FOLDER_TEST(test_plain),
-    FOLDER_TEST(test_late_key),
+    FOLDER_TEST(test_row_D9_new_column),
     FOLDER_TEST(test_numbers),
     FOLDER_TEST(test_not_finite),
     FOLDER_TEST(test_prefix),
@@ -359,9 +359,9 @@ int main(void)
     FOLDER_TEST(test_only_steps),
     FOLDER_TEST(test_flush),
     FOLDER_TEST(test_names),
-    FOLDER_TEST(test_again),
-    FOLDER_TEST(test_versions),
-    FOLDER_TEST(test_nothing_logged),
+    FOLDER_TEST(test_row_D9_again),
+    FOLDER_TEST(test_row_D9),
+    FOLDER_TEST(test_row_D10),
     FOLDER_TEST(test_saved_empty),
     FOLDER_TEST(test_hyperparameters),
     FOLDER_TEST(test_hyperparameter_kinds),

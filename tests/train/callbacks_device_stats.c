@@ -44,7 +44,7 @@ static int count(const char *text, const char *part)
 // The value behind the last "name=".
 static double last(const char *text, const char *name)
 {
-  double value = NAN;
+  double value = (double)NAN;
   for (; (text = strstr(text, name)) != NULL;) {
     text += strlen(name) + 1;
     value = strtod(text, NULL);

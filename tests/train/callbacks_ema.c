@@ -1,8 +1,6 @@
 // EMAWeightAveraging beside Lightning's: the numbers are those of Lightning
 // 2.6.6 for the same model, data and options.
 #include "normed.h"
-#include "said.h"
-#include "train/internal.h"
 
 enum { TRAINED = 16, VALIDATED = 9 };
 
@@ -75,136 +73,12 @@ static void test_as_lightning(void **state)
   }
 }
 
-// ---- checkpoints ------------------------------------------------------------
+// ---- programs ---------------------------------------------------------------
 
-// What the run of a test is to do with a checkpoint.
-typedef struct saving {
-  normed_run run;
-  calx_callback *callback;
-  calx_value *saved;
-  bool loads;
-} saving;
-
-static void fill_checkpoint(calx_trainer *t, calx_value *checkpoint)
-{
-  calx_value *dict, *copy = calx_value_container(CALX_KIND_DICT);
-  CHECK_STATUS_OK(calx_value_set(checkpoint, "state_dict", copy));
-  CHECK_STATUS_OK(calx_module_state_dict(calx_trainer_model(t), &dict));
-  for (size_t i = 0; i < calx_value_count(dict); i++) {
-    calx_tensor *p = calx_value_as_tensor(calx_value_item(dict, i));
-    CHECK_STATUS_OK(calx_value_set(copy, calx_value_key(dict, i),
-                                   calx_value_tensor(calx_cpu(p))));
-  }
-  calx_value_free(dict);
-}
-
-// At the end of the second epoch.
-static void save(calx_trainer *t, void *self)
-{
-  (void)self;
-  saving *s = calx_trainer_user(t);
-  const calx_callback *c = s->callback;
-  if (calx_trainer_global_step(t) != 8 || s->saved != NULL) return;
-  s->saved = calx_value_container(CALX_KIND_DICT);
-  fill_checkpoint(t, s->saved);
-  c->options.hooks.on_save_checkpoint(t, calx_callback_self(c), s->saved);
-}
-
-static void load(calx_trainer *t, void *self)
-{
-  (void)self;
-  saving *s = calx_trainer_user(t);
-  const calx_callback *c = s->callback;
-  if (!s->loads) return;
-  c->options.hooks.on_load_checkpoint(t, calx_callback_self(c), s->saved);
-}
-
-static void load_weights(calx_trainer *t, void *self)
-{
-  (void)self;
-  saving *s = calx_trainer_user(t);
-  if (!s->loads) return;
-  CHECK_STATUS_OK(calx_module_load_state_dict(
-      calx_trainer_model(t), calx_value_get(s->saved, "state_dict")));
-}
-
-static void keep_train(calx_trainer *t, void *self, const calx_batch *batch,
-                       int64_t i)
-{
-  (void)self, (void)batch, (void)i;
-  saving *s = calx_trainer_user(t);
-  s->run.train[s->run.n_train++] = calx_item(calx_trainer_step_output(t));
-}
-
-// Plain SGD has no state beside the weights.
 static void plain_sgd(calx_trainer *t, void *self)
 {
   calx_trainer_add_optimizer(t, calx_sgd(((normed *)self)->root, .lr = 0.1));
 }
-
-static calx_trainer *fit_saved(saving *s, int64_t epochs)
-{
-  s->run = (normed_run){ .n_train = 0 };
-  s->callback = calx_ema_weight_averaging(.decay = 0.9);
-  const calx_lightning_module module =
-      CALX_LIGHTNING_MODULE(.self_size = sizeof(normed), .user = s,
-                            .configure_model = normed_make,
-                            .configure_optimizers = plain_sgd,
-                            .training_step = normed_step,
-                            .hooks = { .setup = load,
-                                       .on_post_move_to_device = load_weights,
-                                       .on_train_epoch_end = save,
-                                       .on_train_batch_end = keep_train });
-  calx_trainer *t = NORMED_TRAINER(s->callback, .max_epochs = epochs);
-  CHECK_STATUS_OK(normed_fit(t, &module));
-  calx_callback_free(s->callback);
-  return t;
-}
-
-static double first_of(const calx_value *dict, const char *name)
-{
-  const double *data =
-      calx_host_data(calx_value_as_tensor(calx_value_get(dict, name)));
-  return data[0];
-}
-
-// A checkpoint has the average as the weights, and goes on from both.
-static void test_checkpoint(void **state)
-{
-  (void)state;
-  saving s = { .saved = NULL };
-  calx_trainer *whole = fit_saved(&s, 4);
-  double rest[8];
-  memcpy(rest, &s.run.train[8], sizeof rest);
-  const double average =
-      first_of(calx_value_get(s.saved, "state_dict"), "fc2.weight");
-  const double current =
-      first_of(calx_value_get(s.saved, "current_model_state"), "fc2.weight");
-  assert_true(fabs(average - current) > 1e-3);
-  s.loads = true;
-  said_begin();
-  calx_trainer *resumed = fit_saved(&s, 2);
-  said_end();
-  assert_int_equal(said_count("Found current_model_state in the checkpoint."),
-                   1);
-  for (int k = 0; k < 8; k++) CHECK_CLOSE(s.run.train[k], rest[k], 1e-12);
-  double wanted[8];
-  calx_scope *scope = calx_scope_begin();
-  normed n = { NULL };
-  calx_module *model = normed_make(NULL, &n);
-  calx_module_to(model, CALX_F64);
-  CHECK_STATUS_OK(calx_trainer_load_weights(whole, model));
-  CHECK_STATUS_OK(calx_tensor_read(calx_module_find(model, "fc2.weight"),
-                                   wanted, sizeof wanted));
-  CHECK_STATUS_OK(calx_scope_end(scope));
-  calx_module_free(model);
-  normed_check_left(resumed, "fc2.weight", wanted, 8, 1e-12);
-  calx_value_free(s.saved);
-  calx_trainer_free(whole);
-  calx_trainer_free(resumed);
-}
-
-// ---- programs ---------------------------------------------------------------
 
 static void count_programs(calx_trainer *t, void *self, const calx_batch *batch,
                            int64_t i)
@@ -239,6 +113,48 @@ static void test_programs(void **state)
   calx_callback_free(c);
 }
 
+// ---- ranks ------------------------------------------------------------------
+
+// Two ranks with batches of two average what one does with batches of four, by
+// steps and at the end of epochs.
+static void fit_on(int devices, calx_callback *c, double *out)
+{
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(normed),
+                            .configure_model = normed_make,
+                            .configure_optimizers = plain_sgd,
+                            .training_step = normed_step);
+  calx_dataset *data = boring_dataset(16);
+  calx_loader *loader = calx_loader_new(data, .batch_size = 4 / devices);
+  calx_trainer *t = NORMED_TRAINER(c, .max_epochs = 3, .devices = devices);
+  CHECK_STATUS_OK(calx_trainer_fit(t, &module, .train_dataloader = loader));
+  normed_read_left(t, "fc2.weight", out);
+  calx_trainer_free(t);
+  calx_callback_free(c);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+  calx_shutdown();
+}
+
+static void test_ranks(void **state)
+{
+  (void)state;
+  normed_has_no_norm = true;
+  for (int i = 0; i < 2; i++) {
+    double one[8], two[8];
+    for (int devices = 1; devices <= 2; devices++) {
+      fit_on(devices,
+             i == 0 ? calx_ema_weight_averaging(.decay = 0.9,
+                                                .update_starting_at_epoch = 1)
+                    : calx_stochastic_weight_averaging(.swa_lrs = 0.05,
+                                                       .swa_epoch_start = 2),
+             devices == 1 ? one : two);
+    }
+    for (int k = 0; k < 8; k++) CHECK_CLOSE(two[k], one[k], 1e-9);
+  }
+  normed_has_no_norm = false;
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -259,10 +175,11 @@ static void test_refused(void **state)
 
 int main(void)
 {
+  setenv("CPU_NUM_DEVICES", "2", 1);
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_as_lightning),
-    SUPPORT_TEST(test_checkpoint),
     SUPPORT_TEST(test_programs),
+    SUPPORT_TEST(test_ranks),
     SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);

@@ -18,10 +18,6 @@ typedef struct plan {
   double momentum;
   double losses[STEPS], rates[EPOCHS][2];
   int n;
-  // A run that ends after epoch `stops`, and one that goes on from there.
-  int64_t stops;
-  calx_callback *callback;
-  calx_value *state;
 } plan;
 
 static calx_tensor *forward_backbone(void *self, calx_tensor *x)
@@ -178,82 +174,6 @@ static void test_as_lightning(void **state)
   }
 }
 
-// ---- checkpoints ------------------------------------------------------------
-
-static void stop(calx_trainer *t, void *self)
-{
-  (void)self;
-  plan *p = calx_trainer_user(t);
-  const calx_callback *c = p->callback;
-  if (calx_trainer_current_epoch(t) != p->stops) return;
-  p->state = calx_value_container(CALX_KIND_DICT);
-  c->options.state_dict(t, calx_callback_self(c), p->state);
-  calx_trainer_stop(t);
-}
-
-static void resume(calx_trainer *t, void *self)
-{
-  (void)self;
-  const plan *p = calx_trainer_user(t);
-  const calx_callback *c = p->callback;
-  if (p->state == NULL) return;
-  c->options.load_state_dict(t, calx_callback_self(c), p->state);
-}
-
-static void check_state(const calx_value *state)
-{
-  const calx_value *groups = calx_value_get_at(
-      calx_value_get(state, "internal_optimizer_metadata"), 0);
-  assert_int_equal(calx_value_count(groups), 2);
-  const calx_value *added = calx_value_item(groups, 1);
-  CHECK_CLOSE(calx_value_as_float(calx_value_get(added, "lr")), 0.02, 1e-12);
-  const calx_value *names = calx_value_get(added, "params");
-  assert_int_equal(calx_value_count(names), 2);
-  assert_string_equal(calx_value_as_string(calx_value_item(names, 0)),
-                      "backbone.fc.weight");
-  CHECK_CLOSE(
-      calx_value_as_float(calx_value_get(state, "previous_backbone_lr")), 0.02,
-      1e-12);
-}
-
-// A run that ends while the backbone trains, and one that goes on from its
-// state, are one run.
-static void test_resumed(void **state)
-{
-  (void)state;
-  double whole[STEPS];
-  for (int i = 0; i < 2; i++) {
-    plan p = { .stops = i == 0 ? -1 : 2 };
-    const calx_lightning_module module =
-        module_of(&p, (calx_trainer_hooks){ .on_post_move_to_device = resume,
-                                            .on_train_epoch_end = stop,
-                                            .on_train_batch_end = keep_loss });
-#define CALLBACK                                            \
-  calx_backbone_finetuning(.unfreeze_backbone_at_epoch = 1, \
-                           .backbone_initial_lr = 0.01)
-    calx_callback *c = p.callback = CALLBACK;
-    calx_trainer *t = NORMED_TRAINER(c, .max_epochs = EPOCHS);
-    CHECK_STATUS_OK(normed_fit(t, &module));
-    if (i == 0) {
-      memcpy(whole, p.losses, sizeof whole);
-    } else {
-      assert_int_equal(p.n, 12);
-      check_state(p.state);
-      p.stops = -1;
-      calx_callback_free(c);
-      t->callbacks[0] = c = p.callback = CALLBACK;
-      CHECK_STATUS_OK(normed_fit(t, &module));
-    }
-    assert_int_equal(p.n, STEPS);
-    for (int k = 0; k < STEPS; k++) {
-      CHECK_CLOSE(p.losses[k], whole[k], 1e-12);
-    }
-    calx_value_free(p.state);
-    calx_trainer_free(t);
-    calx_callback_free(c);
-  }
-}
-
 // ---- freezing ---------------------------------------------------------------
 
 static double first_mean(tuned *m)
@@ -316,7 +236,7 @@ static void test_freeze(void **state)
 static void test_refused(void **state)
 {
   (void)state;
-  plan p = { .stops = -1 };
+  plan p = { .n = 0 };
   const calx_lightning_module module =
       module_of(&p, (calx_trainer_hooks){ .setup = NULL });
   calx_callback *c = calx_backbone_finetuning(.backbone = "spine");
@@ -337,7 +257,6 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_as_lightning),
-    SUPPORT_TEST(test_resumed),
     SUPPORT_TEST(test_freeze),
     SUPPORT_TEST(test_refused),
   };

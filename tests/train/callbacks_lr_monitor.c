@@ -108,7 +108,7 @@ static void test_intervals(void **state)
   }
 }
 
-static void test_names(void **state)
+static void test_row_D13(void **state)
 {
   (void)state;
   rows out;
@@ -192,7 +192,7 @@ int main(void)
   setenv("CPU_NUM_DEVICES", "2", 1);
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_intervals),
-    SUPPORT_TEST(test_names),
+    SUPPORT_TEST(test_row_D13),
     SUPPORT_TEST(test_ranks),
     SUPPORT_TEST(test_refused),
   };

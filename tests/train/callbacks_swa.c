@@ -4,7 +4,6 @@
 // that the last epoch left. It was left out there.
 #include "normed.h"
 #include "said.h"
-#include "train/internal.h"
 
 enum { MOST_EPOCHS = 6 };
 
@@ -12,11 +11,6 @@ typedef struct plan {
   normed_run run;
   bool has_schedule;
   double rates[MOST_EPOCHS];  // of each epoch's first batch
-  // A run that ends after epoch `stops`, and one that goes on from there.
-  int64_t stops;  // -1: none
-  calx_callback *callback;
-  calx_value *state;
-  double rate;
 } plan;
 
 static void optimizers(calx_trainer *t, void *self)
@@ -141,96 +135,7 @@ static void test_as_lightning(void **state)
   normed_has_no_norm = false;
 }
 
-// ---- checkpoints ------------------------------------------------------------
-
-static void one_rate(calx_trainer *t, void *self)
-{
-  const plan *p = calx_trainer_user(t);
-  calx_optimizer *opt = calx_sgd(((normed *)self)->root, .lr = p->rate);
-  calx_trainer_add_optimizer(
-      t, opt, .lr_scheduler = calx_step_lr(opt, 1, .gamma = 0.9));
-}
-
-static void stop(calx_trainer *t, void *self)
-{
-  (void)self;
-  plan *p = calx_trainer_user(t);
-  const calx_callback *c = p->callback;
-  if (calx_trainer_current_epoch(t) != p->stops) return;
-  p->state = calx_value_container(CALX_KIND_DICT);
-  c->options.state_dict(t, calx_callback_self(c), p->state);
-  p->rate = calx_optimizer_lr(calx_trainer_optimizer(t, 0));
-  calx_trainer_stop(t);
-}
-
-static void resume(calx_trainer *t, void *self)
-{
-  (void)self;
-  const plan *p = calx_trainer_user(t);
-  const calx_callback *c = p->callback;
-  if (p->state == NULL) return;
-  c->options.load_state_dict(t, calx_callback_self(c), p->state);
-}
-
-static void fit(calx_trainer *t, plan *p)
-{
-  const calx_lightning_module module =
-      CALX_LIGHTNING_MODULE(.self_size = sizeof(normed), .user = p,
-                            .configure_model = normed_make,
-                            .configure_optimizers = one_rate,
-                            .training_step = normed_step,
-                            .hooks = { .on_post_move_to_device = resume,
-                                       .on_train_epoch_end = stop });
-  CHECK_STATUS_OK(normed_fit(t, &module));
-}
-
-static void read_weight(const calx_trainer *t, double *out)
-{
-  calx_scope *scope = calx_scope_begin();
-  normed n = { NULL };
-  calx_module *model = normed_make(NULL, &n);
-  calx_module_to(model, CALX_F64);
-  CHECK_STATUS_OK(calx_trainer_load_weights(t, model));
-  CHECK_STATUS_OK(calx_tensor_read(calx_module_find(model, "fc2.weight"), out,
-                                   8 * sizeof *out));
-  CHECK_STATUS_OK(calx_scope_end(scope));
-  calx_module_free(model);
-}
-
-// A run that ends within the averaging and one that goes on from its state come
-// to what one run does. (Its optimiser has no state; the second run's has the
-// rate that the first one's had.)
-static void test_resumed(void **state)
-{
-  (void)state;
-  double whole[8];
-  for (int i = 0; i < 2; i++) {
-    plan p = { .stops = i == 0 ? -1 : 3, .rate = 0.1 };
-    calx_callback *c =
-        calx_stochastic_weight_averaging(.swa_lrs = 0.02, .swa_epoch_start = 3,
-                                         .annealing_epochs = 2);
-    p.callback = c;
-    calx_trainer *t = NORMED_TRAINER(c, .max_epochs = 6);
-    fit(t, &p);
-    if (i == 0) {
-      read_weight(t, whole);
-    } else {
-      assert_int_equal(calx_trainer_current_epoch(t), 4);
-      p.stops = -1;
-      calx_callback_free(c);
-      t->callbacks[0] = c = p.callback =
-          calx_stochastic_weight_averaging(.swa_lrs = 0.02,
-                                           .swa_epoch_start = 3,
-                                           .annealing_epochs = 2);
-      fit(t, &p);
-      assert_int_equal(calx_trainer_current_epoch(t), 6);
-      normed_check_left(t, "fc2.weight", whole, 8, 1e-12);
-    }
-    calx_value_free(p.state);
-    calx_trainer_free(t);
-    calx_callback_free(c);
-  }
-}
+// ---- what is refused --------------------------------------------------------
 
 static void test_refused(void **state)
 {
@@ -254,11 +159,11 @@ static void test_refused(void **state)
     calx_trainer_free(t);
     calx_callback_free(c);
   }
-  plan p = { .rate = 0.1, .stops = -1 };
+  plan p = { .has_schedule = false };
   const calx_lightning_module module =
       CALX_LIGHTNING_MODULE(.self_size = sizeof(normed), .user = &p,
                             .configure_model = normed_make,
-                            .configure_optimizers = one_rate,
+                            .configure_optimizers = optimizers,
                             .training_step = normed_step);
   calx_callback *c = calx_stochastic_weight_averaging(.swa_lrs = 1);
   calx_trainer *t = NORMED_TRAINER(c, .max_epochs = -1, .max_steps = 4);
@@ -273,7 +178,6 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_as_lightning),
-    SUPPORT_TEST(test_resumed),
     SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);

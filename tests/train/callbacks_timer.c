@@ -35,7 +35,7 @@ static void fit(calx_trainer *t, calx_trainer_step_fn *step)
   calx_trainer_new(BORING_ALONE, .callbacks = &c, .n_callbacks = 1, __VA_ARGS__)
 
 // No time: no step, but for those that there must be. The time is over once.
-static void test_no_time(void **state)
+static void test_row_E21(void **state)
 {
   (void)state;
   static const struct {
@@ -63,7 +63,7 @@ static void test_no_time(void **state)
 }
 
 // What a checkpoint's run used counts, as Lightning's checkpoints have it.
-static void test_resumed(void **state)
+static void test_row_E21_resumed(void **state)
 {
   (void)state;
   calx_callback *c = calx_timer(.duration = "02:00:00:10");
@@ -174,7 +174,7 @@ int main(void)
 {
   setenv("CPU_NUM_DEVICES", "2", 1);
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_no_time), SUPPORT_TEST(test_resumed),
+    SUPPORT_TEST(test_row_E21), SUPPORT_TEST(test_row_E21_resumed),
     SUPPORT_TEST(test_stages),  SUPPORT_TEST(test_ranks_and_max_time),
     SUPPORT_TEST(test_refused),
   };

@@ -48,7 +48,7 @@ static int64_t stops(calx_callback *callback, plan p)
         sizeof((const double[]){ __VA_ARGS__ }) / 8 \
   }
 
-static void test_patience(void **state)
+static void test_row_E14(void **state)
 {
   (void)state;
   assert_int_equal(
@@ -65,7 +65,7 @@ static void test_patience(void **state)
                    3);
 }
 
-static void test_thresholds(void **state)
+static void test_row_E15(void **state)
 {
   (void)state;
   assert_int_equal(stops(calx_early_stopping(.monitor = "loss"),
@@ -137,8 +137,8 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_patience),
-    SUPPORT_TEST(test_thresholds),
+    SUPPORT_TEST(test_row_E14),
+    SUPPORT_TEST(test_row_E15),
     SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);

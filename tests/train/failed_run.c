@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "rows.h"
 #include "saving.h"
 #include "support/long.h"
 
@@ -95,6 +96,59 @@ static void test_failed_ranks(void **state)
   check_failed(2);
 }
 
+// ---- what was logged --------------------------------------------------------
+
+static calx_tensor *fail_third(calx_trainer *t, void *self,
+                               const calx_batch *batch, int64_t i)
+{
+  calx_tensor *loss = boring_loss(self, batch);
+  if (i == 3) return calx_reshape(loss, CALX_SHAPE(7));
+  calx_trainer_log(t, "loss", loss);
+  return loss;
+}
+
+// The first three are computed here, after they were logged. The next fails.
+static void read_loss(calx_trainer *t, void *self, const calx_batch *batch,
+                      int64_t i)
+{
+  (void)self, (void)batch;
+  if (i != 2) return;
+  calx_sync(NULL);
+  assert_true(isfinite(calx_trainer_callback_metric(t, "loss")));
+}
+
+// Loggers get all steps of a run that fails.
+static void test_failed_rows(void **state)
+{
+  (void)state;
+  const calx_lightning_module module =
+      CALX_LIGHTNING_MODULE(.self_size = sizeof(boring),
+                            .configure_model = boring_model,
+                            .configure_optimizers = boring_optimizers,
+                            .training_step = fail_third,
+                            .hooks = { .on_train_batch_end = read_loss });
+  rows r = { 0 };
+  calx_logger *logger = rows_logger(&r);
+  calx_trainer *t =
+      calx_trainer_new(.devices = 1, .max_epochs = 1, .no_progress_bar = true,
+                       .no_model_summary = true, .no_checkpointing = true,
+                       .loggers = &logger, .n_loggers = 1,
+                       .log_every_n_steps = 1, .steps_per_execution = 4);
+  calx_dataset *data = boring_dataset(8);
+  calx_loader *loader = calx_loader_new(data);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_trainer_fit(t, &module, .train_dataloader = loader),
+               "reshape");
+  const char *first = strstr(r.text, "0 loss="),
+             *last = strstr(r.text, "\n2 loss=");
+  assert_true(first == r.text && last != NULL);
+  assert_ptr_equal(strchr(last + 1, '\n'), r.text + strlen(r.text) - 1);
+  calx_trainer_free(t);
+  calx_logger_free(logger);
+  calx_loader_free(loader);
+  calx_dataset_free(data);
+}
+
 // ---- row E22 ----------------------------------------------------------------
 
 // The process that is killed: it saves after each batch.
@@ -175,6 +229,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     SAVING_TEST(test_failed),
     SAVING_TEST(test_failed_ranks),
+    SAVING_TEST(test_failed_rows),
     SAVING_TEST(test_row_E22),
   };
   return cmocka_run_group_tests(tests, begin, NULL);

@@ -82,8 +82,7 @@ static calx_tensor *log_index(calx_trainer *t, void *self,
   return boring_loss(self, batch);
 }
 
-// Row D3.
-static void test_reductions(void **state)
+static void test_row_D3(void **state)
 {
   (void)state;
   static const struct {
@@ -114,7 +113,7 @@ static calx_tensor *log_weighted(calx_trainer *t, void *self,
 }
 
 // Row D4: the mean is weighted with the sizes of the batches.
-static void test_weights(void **state)
+static void test_row_D4(void **state)
 {
   (void)state;
   const calx_lightning_module module =
@@ -191,8 +190,7 @@ static void log_on_fit_start(calx_trainer *t, void *self)
   if (w->kind == 7) calx_trainer_log(t, "x", number(1));
 }
 
-// Row D6.
-static void test_refused(void **state)
+static void test_row_D6(void **state)
 {
   (void)state;
   static const char *const texts[] = {
@@ -271,8 +269,7 @@ static calx_tensor *log_step(calx_trainer *t, void *self,
   return boring_loss(self, batch);
 }
 
-// Row D8.
-static void test_every(void **state)
+static void test_row_D8(void **state)
 {
   (void)state;
   static const struct {
@@ -323,7 +320,7 @@ static void test_epochs(void **state)
 }
 
 // A run that fails ends its loggers with that.
-static void test_failed(void **state)
+static void test_row_E24(void **state)
 {
   (void)state;
   wrong x = { 0 };
@@ -394,10 +391,10 @@ static void test_programs(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_names),    SUPPORT_TEST(test_reductions),
-    SUPPORT_TEST(test_weights),  SUPPORT_TEST(test_loaders),
-    SUPPORT_TEST(test_refused),  SUPPORT_TEST(test_every),
-    SUPPORT_TEST(test_epochs),   SUPPORT_TEST(test_failed),
+    SUPPORT_TEST(test_names),    SUPPORT_TEST(test_row_D3),
+    SUPPORT_TEST(test_row_D4),   SUPPORT_TEST(test_loaders),
+    SUPPORT_TEST(test_row_D6),   SUPPORT_TEST(test_row_D8),
+    SUPPORT_TEST(test_epochs),   SUPPORT_TEST(test_row_E24),
     SUPPORT_TEST(test_programs),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);

@@ -148,8 +148,7 @@ static const char *const fit_calls =
     "Callback on_fit_end\nModule on_fit_end\n"
     "Callback teardown\nModule teardown\n";
 
-// Row B1.
-static void test_hooks_of_fit(void **state)
+static void test_row_B1(void **state)
 {
   (void)state;
   calls.text[0] = '\0';
@@ -297,7 +296,7 @@ static const plan plain = { .stop_at = -1, .skip_at = -1 };
                    .limit_val_batches = 1, __VA_ARGS__)
 
 // Rows B5, B6, B7: what ends first.
-static void test_limits(void **state)
+static void test_row_B5_B6_B7(void **state)
 {
   (void)state;
   static const struct {
@@ -323,7 +322,7 @@ static void test_limits(void **state)
 
 // Row B8: weights change with the steps of the optimiser only, and always with
 // the last batch of an epoch.
-static void test_accumulation(void **state)
+static void test_row_B8(void **state)
 {
   (void)state;
   static const struct {
@@ -342,7 +341,7 @@ static void test_accumulation(void **state)
 }
 
 // Rows B9 and B10: a stop at once, and what the least numbers make of it.
-static void test_minimum(void **state)
+static void test_row_B9_B10(void **state)
 {
   (void)state;
   static const struct {
@@ -361,8 +360,7 @@ static void test_minimum(void **state)
   }
 }
 
-// Row B11.
-static void test_skip(void **state)
+static void test_row_B11(void **state)
 {
   (void)state;
   static const struct {
@@ -379,7 +377,7 @@ static void test_skip(void **state)
 }
 
 // Rows B12 and B13: validation runs where training is stopped.
-static void test_stop(void **state)
+static void test_row_B12_B13(void **state)
 {
   (void)state;
   plan p = plain;
@@ -405,8 +403,7 @@ static void test_stop(void **state)
   }
 }
 
-// Rows B14, B15, B16.
-static void test_intervals(void **state)
+static void test_row_B14_B15(void **state)
 {
   (void)state;
   static const struct {
@@ -480,7 +477,7 @@ static void count_sanity(calx_trainer *t, void *self, const calx_batch *batch,
 }
 
 // Row B17: two loaders, of 8 and of 64 batches.
-static void test_sanity(void **state)
+static void test_row_B17(void **state)
 {
   (void)state;
   static const struct {
@@ -557,7 +554,7 @@ static calx_tensor *log_one(calx_trainer *t, void *self,
 }
 
 // Row B25: 2 epochs of 4 batches.
-static void test_schedules(void **state)
+static void test_row_B25(void **state)
 {
   (void)state;
   static const struct {
@@ -681,18 +678,18 @@ static void test_accelerator(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_hooks_of_fit),
+    SUPPORT_TEST(test_row_B1),
     SUPPORT_TEST(test_hooks_of_test),
-    SUPPORT_TEST(test_limits),
-    SUPPORT_TEST(test_accumulation),
-    SUPPORT_TEST(test_minimum),
-    SUPPORT_TEST(test_skip),
-    SUPPORT_TEST(test_stop),
-    SUPPORT_TEST(test_intervals),
+    SUPPORT_TEST(test_row_B5_B6_B7),
+    SUPPORT_TEST(test_row_B8),
+    SUPPORT_TEST(test_row_B9_B10),
+    SUPPORT_TEST(test_row_B11),
+    SUPPORT_TEST(test_row_B12_B13),
+    SUPPORT_TEST(test_row_B14_B15),
     SUPPORT_TEST(test_no_batches_and_fast_run),
     SUPPORT_TEST(test_twice),
-    SUPPORT_TEST(test_sanity),
-    SUPPORT_TEST(test_schedules),
+    SUPPORT_TEST(test_row_B17),
+    SUPPORT_TEST(test_row_B25),
     SUPPORT_TEST(test_clip),
     SUPPORT_TEST(test_accelerator),
   };

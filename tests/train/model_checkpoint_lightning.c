@@ -184,7 +184,7 @@ static void test_fits(void **state)
 {
   (void)state;
   fit_plan plans[FITS];
-  const int fits = (int)long_or(FITS, 40);
+  const int fits = (int)long_or(FITS, 25);
   calx_value *jobs = calx_value_container(CALX_KIND_LIST);
   for (int i = 0; i < fits; i++) {
     plans[i] = draw();

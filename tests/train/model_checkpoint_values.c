@@ -143,6 +143,38 @@ static void test_when(void **state)
   }
 }
 
+// Steps of which several are one program are saved where they are asked for.
+static void test_several_steps(void **state)
+{
+  (void)state;
+  for (int64_t n = 1; n <= 3; n += 2) {
+    saving s = { .batches = 6 };
+    calx_callback *c =
+        calx_model_checkpoint(.dirpath = saving_path(n == 1 ? "one" : "three"),
+                              .filename = "{step}", .every_n_train_steps = 2,
+                              .save_top_k = -1);
+    calx_trainer *t =
+        SAVING_TRAINER(c, .max_epochs = 1, .steps_per_execution = n);
+    CHECK_STATUS_OK(saving_fit(t, &s));
+    calx_trainer_free(t);
+    calx_callback_free(c);
+    calx_shutdown();
+  }
+  static const char *const names[] = { "step=2.ckpt", "step=4.ckpt",
+                                       "step=6.ckpt" };
+  for (int i = 0; i < 3; i++) {
+    char a[32], b[32];
+    snprintf(a, sizeof a, "one/%s", names[i]);
+    snprintf(b, sizeof b, "three/%s", names[i]);
+    calx_value *one = saving_load(a), *three = saving_load(b);
+    assert_memory_equal(saving_weights_in(calx_value_get(one, "state_dict")),
+                        saving_weights_in(calx_value_get(three, "state_dict")),
+                        WEIGHTS * sizeof(float));
+    calx_value_free(one);
+    calx_value_free(three);
+  }
+}
+
 // last.ckpt where nothing else was saved.
 static void test_last_alone(void **state)
 {
@@ -189,7 +221,8 @@ int main(void)
     SAVING_TEST(test_verbose),        SAVING_TEST(test_missing),
     SAVING_TEST(test_training_value), SAVING_TEST(test_deferred),
     SAVING_TEST(test_time),           SAVING_TEST(test_when),
-    SAVING_TEST(test_last_alone),     SAVING_TEST(test_folders),
+    SAVING_TEST(test_last_alone),     SAVING_TEST(test_several_steps),
+    SAVING_TEST(test_folders),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

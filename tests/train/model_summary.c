@@ -147,8 +147,7 @@ static const char *fit(const char *name, calx_callback *summary,
   return is_rich ? strip(text) : text;
 }
 
-// Row D12.
-static void test_tables(void **state)
+static void test_row_D12(void **state)
 {
   (void)state;
   for (size_t i = 0; i < sizeof summaries / sizeof *summaries; i++) {
@@ -203,7 +202,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_counts),
-    SUPPORT_TEST(test_tables),
+    SUPPORT_TEST(test_row_D12),
     SUPPORT_TEST(test_default),
     SUPPORT_TEST(test_precision),
   };

@@ -126,22 +126,29 @@ static inline calx_status *normed_fit(calx_trainer *t,
                    .num_sanity_val_steps = 0, .callbacks = &(callback), \
                    .n_callbacks = 1, __VA_ARGS__)
 
-// The first `count` elements that a run left under a name.
-static inline void normed_check_left(const calx_trainer *t, const char *name,
-                                     const double *wanted, int count,
-                                     double tolerance)
+// What a run left under a name, in f64.
+static inline void normed_read_left(const calx_trainer *t, const char *name,
+                                    double *out)
 {
-  double values[BORING_FEATURES * NORMED_HIDDEN];
   calx_scope *scope = calx_scope_begin();
-  normed n = { NULL };
+  normed n = { 0 };
   calx_module *model = normed_make(NULL, &n);
   calx_module_to(model, CALX_F64);
   CHECK_STATUS_OK(calx_trainer_load_weights(t, model));
   calx_tensor *p = calx_to_dtype(calx_module_find(model, name), CALX_F64);
   CHECK_STATUS_OK(
-      calx_tensor_read(p, values, (size_t)calx_tensor_numel(p) * 8));
+      calx_tensor_read(p, out, (size_t)calx_tensor_numel(p) * sizeof *out));
   CHECK_STATUS_OK(calx_scope_end(scope));
   calx_module_free(model);
+}
+
+// The first `count` elements of it.
+static inline void normed_check_left(const calx_trainer *t, const char *name,
+                                     const double *wanted, int count,
+                                     double tolerance)
+{
+  double values[BORING_FEATURES * NORMED_HIDDEN];
+  normed_read_left(t, name, values);
   for (int i = 0; i < count; i++) {
     CHECK_CLOSE(values[i], wanted[i], tolerance);
   }

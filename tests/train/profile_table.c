@@ -24,7 +24,7 @@ static void check(const cx_train_profile *profile, const char *wanted)
   cx_text_free(&out);
 }
 
-static void test_lightning(void **state)
+static void test_row_D12(void **state)
 {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -110,7 +110,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_lightning),
+    cmocka_unit_test(test_row_D12),
     cmocka_unit_test(test_parts),
     cmocka_unit_test(test_rounded),
     SUPPORT_TEST(test_no_memory),

@@ -101,7 +101,7 @@ static const calx_lightning_module watched_module =
                                      .on_train_epoch_end =
                                          on_train_epoch_end });
 
-// tqdm, rich, either with _leave; tqdm_lower.
+// tqdm, rich, with _leave, _lower, _prints, _steps, _summary.
 static calx_callback *bar_of(const char *kind, int64_t rate)
 {
   const bool leaves = strstr(kind, "leave") != NULL;
@@ -181,6 +181,7 @@ static void report_costs(void)
 static calx_status *run_epochs(const char *kind, watched_run *run)
 {
   const bool has_bar = strcmp(kind, "none") != 0;
+  const bool counts_steps = strstr(kind, "steps") != NULL;
   calx_callback *bar = bar_of(kind, run->rate);
   calx_lightning_module module = watched_module;
   run->prints = strstr(kind, "prints") != NULL;
@@ -189,11 +190,15 @@ static calx_status *run_epochs(const char *kind, watched_run *run)
   module.training_step = run->ms > 0 ? train_slowly : train;
   calx_trainer *t =
       calx_trainer_new(.devices = (int)run->devices,
-                       .max_epochs = run->ms > 0 ? 1 : 3,
+                       .max_epochs = counts_steps  ? -1
+                                     : run->ms > 0 ? 1
+                                                   : 3,
+                       .max_steps = counts_steps ? 3 : -1,
                        .steps_per_execution = run->per_execution,
                        .callbacks = &bar, .n_callbacks = has_bar,
                        .no_progress_bar = !has_bar, .no_logger = true,
-                       .no_checkpointing = true, .no_model_summary = true);
+                       .no_checkpointing = true,
+                       .no_model_summary = strstr(kind, "summary") == NULL);
   calx_dataset *data = boring_dataset(run->batches * run->devices);
   calx_loader *loader = calx_loader_new(data);
   CALX_TRY(calx_trainer_fit(t, &module, .train_dataloader = loader));
@@ -228,6 +233,23 @@ static int watched(int argc, char **argv)
 }
 
 // ---- texts ------------------------------------------------------------------
+
+// Wide characters, colours, what is no UTF-8.
+static void test_columns(void **state)
+{
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t columns, in_three;  // bytes that fit into three columns
+  } rows[] = { { "", 0, 0 },       { "abcd", 4, 3 },
+               { "aé█", 3, 6 },    { "数据", 4, 3 },
+               { "한a😀", 5, 4 },   { "\033[1;35mabc\033[0md", 4, 14 },
+               { "\033[2", 0, 3 }, { "\xff\xe6x", 3, 3 } };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assert_int_equal(cx_text_columns(rows[i].text), rows[i].columns);
+    assert_int_equal(cx_text_fit(rows[i].text, 3), rows[i].in_three);
+  }
+}
 
 static void check_text(cx_text *out, const char *wanted, const char *what,
                        size_t i)
@@ -324,7 +346,7 @@ static void check_age(calx_trainer *t, void *self, const calx_batch *batch,
 }
 
 // Row C3: what is shown is two steps old at most.
-static void test_values(void **state)
+static void test_row_C3(void **state)
 {
   (void)state;
   const calx_lightning_module module =
@@ -400,9 +422,9 @@ int main(int argc, char **argv)
 {
   if (argc > 1) return watched(argc, argv);
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_tqdm_numbers), SUPPORT_TEST(test_tqdm_lines),
-    SUPPORT_TEST(test_rich_tables),  SUPPORT_TEST(test_options),
-    SUPPORT_TEST(test_values),
+    SUPPORT_TEST(test_columns),    SUPPORT_TEST(test_tqdm_numbers),
+    SUPPORT_TEST(test_tqdm_lines), SUPPORT_TEST(test_rich_tables),
+    SUPPORT_TEST(test_options),    SUPPORT_TEST(test_row_C3),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

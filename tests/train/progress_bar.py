@@ -70,7 +70,7 @@ class Sessions(unittest.TestCase):
         return shown.decode()
 
     # Row D11: two loaders' descriptions.
-    def test_tqdm(self):
+    def test_row_D11_loaders(self):
         shown = self.check("tqdm", 220, self.tqdm)
         for i in range(2):
             self.assertIn(f"Validation DataLoader {i}:   0%|", shown)
@@ -87,12 +87,18 @@ class Sessions(unittest.TestCase):
 
 
 class Drawing(unittest.TestCase):
-    # Row D11.
-    def test_rate(self):
+    def test_row_D11(self):
         for batches, rate, wanted in [(5, 3, [0, 3, 5]), (5, 6, [0, 5]), (1, 3, [0, 1]),
                                       (2, 1, [0, 1, 2])]:
             _, shown, _ = epochs("tqdm", batches, rate, 105)
             self.assertEqual(numbers(shown), wanted)
+
+    # max_steps=3 without a limit of epochs.
+    def test_steps(self):
+        _, shown, _ = epochs("tqdm_steps", 5, 1, 105)
+        self.assertEqual(numbers(shown), [0, 1, 2, 3])
+        self.assertIn(b"100%", shown)
+        self.assertIn(b" 3/3 ", shown)
 
     def test_least_rate(self):
         _, shown, _ = epochs("tqdm", 5, 1, 105, TQDM_MINITERS="3")
@@ -113,14 +119,15 @@ class Drawing(unittest.TestCase):
         self.assertLess(len(drawn), 3 + 10 * (time.monotonic() - begun))
 
     def test_first_rank(self):
-        code, shown, error = epochs("tqdm", 2, 1, 105, 2, CPU_NUM_DEVICES="2")
+        code, shown, error = epochs("tqdm_summary", 2, 1, 105, 2, CPU_NUM_DEVICES="2")
         self.assertEqual(code, 0, error)
+        self.assertEqual(error.count("Non-trainable params"), 1)
         drawn = re.findall(r"\| (\d+)/2 ", shown.decode())
         self.assertEqual(sorted(set(drawn)), ["0", "1", "2"])
         self.assertEqual(shown.count(b" 1/2 "), 1)
 
     # Row C3: it changes neither programs nor executions nor the program's reads.
-    def test_costs(self):
+    def test_row_C3(self):
         for per_execution in [1, 4]:
             none, *others = [epochs(kind, 50, 1, 0, per_execution=per_execution,
                                     CALX_CACHE_DIR="off")[2].splitlines()[-1]

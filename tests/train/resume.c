@@ -22,7 +22,8 @@ typedef struct plan {
   int64_t every;     // steps from one checkpoint to the next; 0: none
   const char *from;  // the checkpoint to begin with; NULL: none
   int64_t epochs;
-  bool narrow;  // f32 with dropout; else f64 without
+  bool narrow;           // f32 with dropout; else f64 without
+  int64_t batch, limit;  // of the loader and the run; 0: BATCH, none
 } plan;
 
 typedef struct found {
@@ -92,11 +93,14 @@ static calx_status *train(const plan *p)
                                            on_train_epoch_start,
                                        .on_train_batch_end = save });
   calx_dataset *data = boring_dataset(SAMPLES);
-  calx_loader *loader = calx_loader_new(data, .batch_size = BATCH / p->ranks,
+  const int64_t batch = p->batch > 0 ? p->batch : BATCH;
+  calx_loader *loader = calx_loader_new(data, .batch_size = batch / p->ranks,
                                         .shuffle = true, .seed = 3);
   calx_trainer *t =
       calx_trainer_new(.max_epochs = p->epochs, .seed = 11, .barebones = true,
-                       .precision = p->narrow ? "32" : "64");
+                       .precision = p->narrow ? "32" : "64",
+                       .limit_train_batches =
+                           p->limit > 0 ? (double)p->limit : (double)INFINITY);
   calx_status *status =
       calx_trainer_fit(t, &m, .train_dataloader = loader, .ckpt_path = p->from);
   result.epoch = calx_trainer_current_epoch(t);
@@ -218,6 +222,30 @@ static void test_elastic(void **state)
   }
 }
 
+// A run goes on with batches of another size after the same sample, and with a
+// lower limit does no more of the epoch than that. An epoch has 32 samples.
+static void test_other_batches(void **state)
+{
+  (void)state;
+  char path[128];
+  static const struct {
+    int64_t batch, limit, steps, epoch_starts;
+  } rows[] = { { 4, 0, 4 + 8, 1 },  // after 2 batches of 8
+               { 16, 0, 1 + 2, 1 }, { 32, 0, 1 + 1, 1 }, { 8, 3, 1 + 3, 1 },
+               { 8, 2, 0 + 2, 1 },  { 8, 1, 0 + 1, 1 } };
+  run((plan){ .ranks = 1, .every = 2, .epochs = 1 });
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const found f = run((plan){ .ranks = 1,
+                                .epochs = 2,
+                                .from = step_path(2, path),
+                                .batch = rows[i].batch,
+                                .limit = rows[i].limit });
+    assert_int_equal(f.step - 2, rows[i].steps);
+    assert_int_equal(f.epoch_starts, rows[i].epoch_starts);
+    assert_int_equal(f.epoch, 2);
+  }
+}
+
 // ---- what is refused --------------------------------------------------------
 
 static void check_refused(plan p, calx_code code, const char *text)
@@ -259,9 +287,8 @@ static int end(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_row_E10),
-    cmocka_unit_test(test_row_E11),
-    cmocka_unit_test(test_elastic),
+    cmocka_unit_test(test_row_E10), cmocka_unit_test(test_row_E11),
+    cmocka_unit_test(test_elastic), cmocka_unit_test(test_other_batches),
     cmocka_unit_test(test_row_E13),
   };
   return cmocka_run_group_tests(tests, begin, end);

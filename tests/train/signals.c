@@ -141,6 +141,9 @@ static void test_row_E17(void **state)
   assert_int_equal(run(SIGINT, "1", "4"), 1);
   check_same_step(4);
   clear();
+  assert_int_equal(run(SIGINT, "2", "2"), 1);
+  check_same_step(4);
+  clear();
 }
 
 // ---- Slurm ------------------------------------------------------------------

@@ -170,6 +170,18 @@ static void test_row_A9(void **state)
   CHECK_STATUS_OK(FIT(.devices = 8));
 }
 
+static void test_deterministic(void **state)
+{
+  (void)state;
+  CHECK_STATUS_OK(FIT(.devices = 1, .deterministic = true));
+  assert_string_equal(getenv("CALX_DETERMINISTIC"), "1");
+  assert_null(strstr(lines, "comes too late"));
+  unsetenv("CALX_DETERMINISTIC");
+  CHECK_STATUS_OK(FIT(.devices = 1, .deterministic = true));
+  assert_non_null(strstr(lines, "`deterministic` comes too late"));
+  assert_null(getenv("CALX_DETERMINISTIC"));
+}
+
 #define START_TEST(function) \
   cmocka_unit_test_setup_teardown(function, begin, close_with_nothing)
 
@@ -183,6 +195,7 @@ int main(void)
     START_TEST(test_row_A4),
     START_TEST(test_row_A5),
     START_TEST(test_row_A9),
+    START_TEST(test_deterministic),
   };
   return cmocka_run_group_tests(first, NULL, NULL) +
          cmocka_run_group_tests(tests, support_setup, NULL);

@@ -48,8 +48,7 @@ static const char *printed(const calx_lightning_module *module, bool is_test,
   return text;
 }
 
-// Row D12.
-static void test_tables(void **state)
+static void test_row_D12(void **state)
 {
   (void)state;
   const calx_lightning_module module =
@@ -143,7 +142,7 @@ static void test_same_name(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_tables),
+    SUPPORT_TEST(test_row_D12),
     SUPPORT_TEST(test_values),
     SUPPORT_TEST(test_same_name),
   };

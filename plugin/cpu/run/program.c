@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernel/choices.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
+#include "kernel/choices.h"
 #include "run/layout.h"
 
 calx_status *cpu_run_program_new(cx_hlo_str name, cpu_run_program **out)

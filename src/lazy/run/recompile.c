@@ -4,7 +4,7 @@
 // first three misses have a line each. Those after them are counted, so that a
 // loop whose shapes never settle does not fill the terminal: the tenth, the
 // twentieth, the fortieth, … has a line with the count, and the rest is told at
-// shutdown or at the exit.
+// shutdown or at the exit. CALX_DEBUG=recompiles gives each a line.
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,16 +49,23 @@ static bool is_forbidden(void)
   return mode != NULL && strcmp(mode, "error") == 0;
 }
 
+// Whether each of them has a line.
+static bool is_each_told(void)
+{
+  return cx_lazy_debug_on(CX_LAZY_DEBUG_RECOMPILES);
+}
+
 static bool is_reported(const site_record *p)
 {
-  return p == NULL || p->misses <= EACH || p->unreported >= p->next;
+  return p == NULL || is_each_told() || p->misses <= EACH ||
+         p->unreported >= p->next;
 }
 
 bool cx_lazy_recompile_wanted(const cx_lazy_run *run)
 {
   if (is_forbidden()) return true;
   site_record *p = find(run);
-  if (p != NULL && ++p->misses > EACH) p->unreported++;
+  if (p != NULL && !is_each_told() && ++p->misses > EACH) p->unreported++;
   return is_reported(p) || cx_trace_wanted(CX_TRACE_SPANS);
 }
 
@@ -67,7 +74,7 @@ static void report(const cx_lazy_run *run, site_record *p, size_t known,
 {
   const char *file = cx_site_file(&run->site);
   int line = run->site.line;
-  if (p == NULL || p->misses < EACH) {
+  if (p == NULL || p->misses < EACH || is_each_told()) {
     cx_log("recompile at %s:%d, program %zu: %s", file, line, known + 1, why);
   } else if (p->misses == EACH) {
     cx_log("recompile at %s:%d, program %zu: %s; further ones are counted",

@@ -28,7 +28,8 @@ static int parse_debug(const char *list)
                 { "donation", CX_LAZY_DEBUG_DONATION },
                 { "nan", CX_LAZY_DEBUG_NAN },
                 { "trap", CX_LAZY_DEBUG_TRAP },
-                { "anomaly", CX_LAZY_DEBUG_ANOMALY } };
+                { "anomaly", CX_LAZY_DEBUG_ANOMALY },
+                { "recompiles", CX_LAZY_DEBUG_RECOMPILES } };
   int flags = 0;
   for (const char *p = list; p != NULL && *p != '\0';) {
     size_t n = strcspn(p, ",");
@@ -42,7 +43,7 @@ static int parse_debug(const char *list)
     } else if (n != 0 && strspn(p, "0123456789") < n) {
       cx_log(
           "CALX_DEBUG: '%.*s' is none of handles, indices, donation, nan, "
-          "trap, anomaly, and no number",
+          "trap, anomaly, recompiles, and no number",
           (int)n, p);
     }
     p += n + (p[n] == ',');

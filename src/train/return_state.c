@@ -1,4 +1,4 @@
-// train/bring_back: what a run leaves when its ranks are processes that
+// train/return_state: what a run leaves when its ranks are processes that
 // calx_launch() started. The first rank writes it to a file of this user's, and
 // the process that called the trainer reads it when all have ended.
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "train/internal.h"
 #include "world/world.h"
 
-calx_status *cx_train_back_begin(cx_train_job *job)
+calx_status *cx_train_return_begin(cx_train_job *job)
 {
   cx_world_info info;
   int processes;
@@ -27,16 +27,16 @@ calx_status *cx_train_back_begin(cx_train_job *job)
   cx_text path = { 0 };
   cx_text_format(&path, "%s/calx-left-XXXXXX",
                  folder != NULL && *folder != '\0' ? folder : "/tmp");
-  job->back = cx_text_take(&path);
-  if (job->back == NULL) return cx_out_of_memory();
-  const int fd = mkstemp(job->back);
+  job->return_path = cx_text_take(&path);
+  if (job->return_path == NULL) return cx_out_of_memory();
+  const int fd = mkstemp(job->return_path);
   if (fd >= 0) {
     close(fd);
     return NULL;
   }
-  calx_status *status = cx_file_failed("make", job->back);
-  calx_string_free(job->back);
-  job->back = NULL;
+  calx_status *status = cx_file_failed("make", job->return_path);
+  calx_string_free(job->return_path);
+  job->return_path = NULL;
   return status;
 }
 
@@ -77,14 +77,14 @@ static calx_status *put_all(const calx_trainer *t, const cx_train_job *job,
   return cx_io_lend(left, "predictions", job->predictions);
 }
 
-calx_status *cx_train_back_write(const calx_trainer *t, cx_train_job *job)
+calx_status *cx_train_return_write(const calx_trainer *t, cx_train_job *job)
 {
-  if (job->back == NULL || !calx_trainer_is_global_zero(t)) return NULL;
+  if (job->return_path == NULL || !calx_trainer_is_global_zero(t)) return NULL;
   calx_value *left = calx_value_container(CALX_KIND_DICT);
   if (left == NULL) return cx_out_of_memory();
   calx_status *status = put_all(t, job, left);
   if (status == NULL) {
-    status = calx_save(left, job->back, .format = CALX_FORMAT_PT);
+    status = calx_save(left, job->return_path, .format = CALX_FORMAT_PT);
   }
   cx_io_take_back(left, t->checkpoint);
   cx_io_take_back(left, job->predictions);
@@ -121,7 +121,7 @@ static calx_status *read_back(cx_train_job *job)
   calx_value *left;
   calx_trainer *t = &job->left;
   calx_load_options o = { .size = sizeof o, .format = CALX_FORMAT_PT };
-  CALX_TRY(calx_load_with(job->back, &o, &left));
+  CALX_TRY(calx_load_with(job->return_path, &o, &left));
   const calx_value *p = calx_value_get(left, "position");
   t->position = (cx_train_position){ .epoch = number_at(p, 0),
                                      .global_step = number_at(p, 1),
@@ -135,12 +135,12 @@ static calx_status *read_back(cx_train_job *job)
   return status;
 }
 
-calx_status *cx_train_back_end(cx_train_job *job, calx_status *status)
+calx_status *cx_train_return_end(cx_train_job *job, calx_status *status)
 {
-  if (job->back == NULL) return status;
+  if (job->return_path == NULL) return status;
   if (status == NULL) status = read_back(job);
-  unlink(job->back);
-  calx_string_free(job->back);
-  job->back = NULL;
+  unlink(job->return_path);
+  calx_string_free(job->return_path);
+  job->return_path = NULL;
   return status;
 }
