@@ -96,8 +96,8 @@ int main(int argc, char **argv)
                             .test_step = test_step);
   calx_dataset *train, *test;
   calx_status *status = calx_dataset_mnist(a.data, &train, &test);
-  calx_loader *batches =
-      calx_loader_new(train, .batch_size = a.batch_size, .shuffle = true);
+  calx_loader *batches = calx_loader_new(train, .batch_size = a.batch_size,
+                                         .shuffle = true, .drop_last = true);
   calx_loader *tests = calx_loader_new(test, .batch_size = 500);
   calx_trainer *trainer = calx_trainer_new_with(&options);
   if (status == NULL)

@@ -39,7 +39,7 @@ static void configure_optimizers(calx_trainer *trainer, void *self)
       calx_adamw(m->net.root, .lr = a->lr, .betas = { 0.9, 0.95 });
   calx_lr_scheduler *parts[] = {
     calx_linear_lr(adamw, .start_factor = 0.01, .total_iters = warm_up),
-    calx_cosine_annealing_lr(adamw, steps - warm_up, .eta_min = a->lr / 10)
+    calx_cosine_annealing_lr(adamw, steps + 1 - warm_up, .eta_min = a->lr / 10)
   };
   calx_lr_scheduler *rate =
       calx_sequential_lr(adamw, parts, 2, CALX_DIMS(warm_up));
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
   calx_trainer_options options =
       CALX_TRAINER_OPTIONS(.max_epochs = 1, .gradient_clip_val = 1,
                            .callbacks = &best, .n_callbacks = 1);
-  arguments a = { .batch_size = 16, .lr = 3e-3, .target = 100 };
+  arguments a = { .batch_size = 16, .lr = 3e-3, .target = 1e9 };
   trainer_options_read(
       argc, argv,
       "trainer_gpt [--data FILE] [--batch-size B] [--lr X] [--target PERPLEXITY]",
@@ -120,8 +120,9 @@ int main(int argc, char **argv)
     status = calx_trainer_fit(trainer, &module, .train_dataloader = batches,
                               .val_dataloader = tests);
   if (status == NULL)
-    status = calx_trainer_validate(trainer, &module, .val_dataloader = tests,
-                                   .ckpt_path = "best");
+    status = calx_trainer_validate(
+        trainer, &module, .val_dataloader = tests,
+        .ckpt_path = options.fast_dev_run ? NULL : "best");
   if (status == NULL) status = write_text(trainer);
   double perplexity = calx_trainer_callback_metric(trainer, "perplexity");
   int code = trainer_exit_code(trainer, status, perplexity <= a.target);

@@ -92,8 +92,9 @@ static calx_status *fold(job *j, calx_trainer_options options)
   calx_value *predictions = NULL;
   calx_status *status = calx_trainer_fit(trainer, &module, .datamodule = &data);
   if (status == NULL)
-    status = calx_trainer_predict(trainer, &module, &predictions,
-                                  .datamodule = &data, .ckpt_path = "best");
+    status = calx_trainer_predict(
+        trainer, &module, &predictions, .datamodule = &data,
+        .ckpt_path = options.fast_dev_run ? NULL : "best");
   const float *rows =
       calx_host_data(calx_value_as_tensor(calx_value_item(predictions, 0)));
   int64_t count = rows != NULL ? calx_dataset_size(j->unknown) * j->classes : 0;

@@ -47,7 +47,8 @@ int main(int argc, char **argv)
                             .validation_step = evaluate, .test_step = evaluate);
   calx_dataset *seen, *unseen;
   calx_status_print(stderr, calx_dataset_mnist(NULL, &seen, &unseen));
-  calx_loader *data = calx_loader_new(seen, .batch_size = 64, .shuffle = true);
+  calx_loader *data = calx_loader_new(seen, .batch_size = 64, .shuffle = true,
+                                      .drop_last = true);
   calx_loader *tests = calx_loader_new(unseen, .batch_size = 500);
   calx_trainer *trainer = calx_trainer_from_args(argc, argv, .max_epochs = 3);
   calx_status *status = calx_trainer_fit(
