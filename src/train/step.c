@@ -48,13 +48,26 @@ static bool step_manually(calx_trainer *t, const calx_batch *batch,
   return t->position.global_step != before;
 }
 
+static void report_none(calx_trainer *t)
+{
+  if (t->reported_none || calx_scope_error() != NULL) return;
+  t->reported_none = true;
+  if (!calx_trainer_is_global_zero(t)) return;
+  cx_log(
+      "`training_step` returned `None`. If this was on purpose, ignore this "
+      "warning...");
+}
+
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last)
 {
   if (t->module->manual_optimization) return step_manually(t, batch, batch_idx);
   const int64_t k = t->accumulate;
   cx_train_set_output(t, cx_train_loss(t, batch, batch_idx));
-  if (t->output == NULL) return false;
+  if (t->output == NULL) {
+    report_none(t);
+    return false;
+  }
   if (batch_idx % k == 0) {
     cx_train_call(t, CX_TRAIN_HOOK(on_before_zero_grad, STEP));
     calx_optimizer_zero_grad(t->optimizers[0].optimizer);
