@@ -259,9 +259,11 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
   CALX_TRY(check(t, &taken, &data, stage));
   CALX_TRY(cx_train_check_expected(t));
   CALX_TRY(make_room(t));
-  cx_train_job job = {
-    .trainer = t, .module = &taken, .data = &data, .stage = stage
-  };
+  cx_train_job job = { .trainer = t,
+                       .module = &taken,
+                       .data = &data,
+                       .stage = stage,
+                       .site = *cx_site() };
   make_deterministic(t);
   cx_train_signals_begin();
   calx_status *status = cx_train_return_begin(&job);
@@ -304,6 +306,7 @@ calx_status *calx_trainer_predict_with(calx_trainer *t,
                                        const calx_trainer_data *data)
 {
   if (out_predictions == NULL) {
+    if (t != NULL) t->exit_code = 1;
     return cx_invalid("trainer_predict: out_predictions is NULL");
   }
   *out_predictions = NULL;

@@ -91,6 +91,10 @@ calx_trainer *cx_train_refused(calx_status *error)
 void calx_trainer_free(calx_trainer *t)
 {
   if (t == NULL || t == &nil) return;
+  if (t->module != NULL) {
+    cx_log("trainer_free: a step or a hook cannot free the trainer of its run");
+    return;
+  }
   cx_train_free_metrics(t);
   calx_value_free(t->checkpoint);
   for (size_t i = 0; i < t->n_own_callbacks; i++) {
