@@ -343,6 +343,19 @@ static void call_exception(calx_trainer *t, const calx_status *status)
   }
 }
 
+// Who is lost the launcher says; how far training was only the others can. Two
+// of them say it, as the first may be the one that is lost.
+static void report_lost(const calx_trainer *t, const calx_status *status)
+{
+  if (calx_status_code(status) != CALX_ABORTED || calx_process_count() == 1 ||
+      calx_global_ordinal() > 1) {
+    return;
+  }
+  cx_log("the run ends at epoch %lld, global step %lld: %s",
+         (long long)t->position.epoch, (long long)t->position.global_step,
+         calx_status_message(status));
+}
+
 calx_status *cx_train_run_rank(int index, void *user)
 {
   (void)index;
@@ -355,6 +368,7 @@ calx_status *cx_train_run_rank(int index, void *user)
   if (status == NULL) status = cx_train_profile_new(&t);
   if (status == NULL) status = run_stage(&t, job);
   if (status == NULL) status = calx_scope_take_error();
+  if (status != NULL) report_lost(&t, status);
   if (status != NULL && has_selves) call_exception(&t, status);
   if (status == NULL) status = leave(&t, job);
   if (has_selves && t.data->datamodule != NULL) {

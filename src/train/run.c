@@ -233,7 +233,7 @@ static calx_status *launch(calx_trainer *t, cx_train_job *job)
   bool single;
   CALX_TRY(is_single(t, &single));
   const bool detected = cx_lazy_debug_on(CX_LAZY_DEBUG_ANOMALY);
-  const bool told = cx_lazy_debug_on(CX_LAZY_DEBUG_RECOMPILES);
+  const bool reports_each = cx_lazy_debug_on(CX_LAZY_DEBUG_RECOMPILES);
   if (t->config.detect_anomaly) calx_set_detect_anomaly(true);
   if (t->config.is_debug) cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, true);
   job->is_alone = single;
@@ -241,7 +241,7 @@ static calx_status *launch(calx_trainer *t, cx_train_job *job)
                                : calx_launch(cx_train_run_rank, job,
                                              .devices = t->config.devices);
   calx_set_detect_anomaly(detected);
-  cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, told);
+  cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, reports_each);
   return status;
 }
 

@@ -113,3 +113,11 @@ calx_status *calx_trainer_error(const calx_trainer *t)
   if (t == NULL) return cx_invalid("the trainer is NULL");
   return t == &nil ? cx_out_of_memory() : cx_status_copy(t->error);
 }
+
+calx_status *calx_trainer_set_max_epochs(calx_trainer *t, int64_t max_epochs)
+{
+  CALX_TRY(calx_trainer_error(t));
+  CALX_TRY(cx_train_check_end("max_epochs", max_epochs));
+  t->config.max_epochs = max_epochs;
+  return NULL;
+}
