@@ -27,8 +27,9 @@ static inline void trainer_options_read(int argc, char **argv,
 static inline int trainer_exit_code(const calx_trainer *trainer,
                                     calx_status *status, bool is_reached)
 {
+  const int code = calx_trainer_exit_code(trainer);
   calx_status_print(stderr, status);
-  if (status != NULL) return calx_trainer_exit_code(trainer);
+  if (status != NULL) return code != 0 ? code : 1;
   return is_reached ? 0 : 21;
 }
 

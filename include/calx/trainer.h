@@ -210,6 +210,14 @@ CALX_API calx_status *calx_trainer_save_checkpoint_with(
  *  @errors FAILED_PRECONDITION no run yet; those of the state dict */
 CALX_API calx_status *calx_trainer_load_weights(
     const calx_trainer *trainer, calx_module *model) CALX_MUST_USE;
+/** Gives a model the weights of a file: a checkpoint of a trainer's,
+ * Lightning's too, or a state dict. .prefix = "net.", .not_strict = true takes
+ * a part of a larger model's.
+ *  @errors those of calx_load() and of calx_module_load_state_dict()
+ *  @source LightningModule.load_from_checkpoint */
+CALX_API calx_status *calx_module_load_from_checkpoint_with(
+    calx_module *model, const char *path,
+    const calx_load_state_dict_options *options) CALX_MUST_USE;
 
 /** Changes the limit of the fits to come: so many epochs in all, those of
  *  earlier fits among them; -1: no limit. A fit after another one goes on to
@@ -327,6 +335,12 @@ CALX_WRITTEN_(calx_trainer_options, calx_written_int_(&o->max_epochs);
 #define calx_trainer_predict(trainer, module, ...)    \
   CALX_TRAINER_PREDICT_(trainer, module, __VA_ARGS__, \
                         .size = sizeof(calx_trainer_data))
+#define CALX_MODULE_LOAD_FROM_CHECKPOINT_(model, path, ...)  \
+  (CALX_TRAINER_SITE_ calx_module_load_from_checkpoint_with( \
+      model, path, &(calx_load_state_dict_options){ __VA_ARGS__ }))
+#define calx_module_load_from_checkpoint(model, ...) \
+  CALX_MODULE_LOAD_FROM_CHECKPOINT_(                 \
+      model, __VA_ARGS__, .size = sizeof(calx_load_state_dict_options))
 #define CALX_TRAINER_SAVE_(trainer, path, ...)           \
   (CALX_TRAINER_SITE_ calx_trainer_save_checkpoint_with( \
       trainer, path, &(calx_trainer_save_options){ __VA_ARGS__ }))

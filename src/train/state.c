@@ -127,18 +127,6 @@ void calx_trainer_skip_epoch(calx_trainer *t)
   if (t != NULL && t->module != NULL) t->skip_epoch = true;
 }
 
-calx_status *calx_trainer_load_weights(const calx_trainer *t,
-                                       calx_module *model)
-{
-  if (t == NULL || t->checkpoint == NULL) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "trainer_load_weights: the trainer %s",
-                    t == NULL ? "is NULL" : "has trained nothing yet");
-  }
-  return calx_module_load_state_dict(
-      model, calx_value_get(t->checkpoint, "state_dict"));
-}
-
 // ---- ranks ------------------------------------------------------------------
 
 int cx_train_device_index(const calx_trainer *t)

@@ -41,6 +41,49 @@ static void test_row_C17(void **state)
   }
 }
 
+// A model of the program's gets the weights of a checkpoint, of weights alone,
+// and of a part of a larger model's.
+static void test_load_from_checkpoint(void **state)
+{
+  (void)state;
+  saving s = { VALUES(1, 2), .batches = 3 };
+  calx_callback *c = calx_model_checkpoint(.monitor = "loss");
+  calx_trainer *t = SAVING_TRAINER(c, .max_epochs = 1);
+  CHECK_STATUS_OK(saving_fit(t, &s));
+  const char *names[] = { "whole.ckpt", "plain.safetensors" };
+  boring b;
+  for (int i = 0; i < 2; i++) {
+    CHECK_STATUS_OK(calx_trainer_save_checkpoint(t, saving_path(names[i])));
+    float wanted[WEIGHTS], weights[WEIGHTS];
+    calx_module *model = boring_model(NULL, &b);
+    CHECK_STATUS_OK(calx_trainer_load_weights(t, model));
+    CHECK_STATUS_OK(calx_tensor_read(calx_module_find(model, "layer.weight"),
+                                     wanted, sizeof wanted));
+    calx_module_free(model);
+    model = boring_model(NULL, &b);
+    CHECK_STATUS_OK(
+        calx_module_load_from_checkpoint(model, saving_path(names[i])));
+    CHECK_STATUS_OK(calx_tensor_read(calx_module_find(model, "layer.weight"),
+                                     weights, sizeof weights));
+    assert_memory_equal(weights, wanted, sizeof wanted);
+    calx_module_free(model);
+  }
+  calx_module *layer = calx_nn_linear(NULL, NULL, BORING_FEATURES, 2);
+  CHECK_STATUS_OK(calx_module_load_from_checkpoint(
+      layer, saving_path("whole.ckpt"), .prefix = "layer."));
+  CHECK_STATUS(
+      CALX_INVALID_ARGUMENT,
+      calx_module_load_from_checkpoint(layer, saving_path("whole.ckpt")),
+      "Missing key(s) in state_dict: \"weight\"");
+  CHECK_STATUS(CALX_NOT_FOUND,
+               calx_module_load_from_checkpoint(layer, saving_path("no.ckpt")),
+               "no.ckpt");
+  calx_module_free(layer);
+  calx_trainer_free(t);
+  calx_callback_free(c);
+  calx_shutdown();
+}
+
 // The weights that are saved of a run's trainer stay beside all other state.
 static void test_after_evaluation(void **state)
 {
@@ -237,9 +280,8 @@ static int begin(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SAVING_TEST(test_row_C17),
-    SAVING_TEST(test_after_evaluation),
-    SAVING_TEST(test_hooks),
+    SAVING_TEST(test_row_C17),          SAVING_TEST(test_load_from_checkpoint),
+    SAVING_TEST(test_after_evaluation), SAVING_TEST(test_hooks),
     SAVING_TEST(test_in_a_run),
   };
   return cmocka_run_group_tests(tests, begin, NULL);
