@@ -109,14 +109,14 @@ static calx_tensor *noted_validation(calx_trainer *t, void *self,
   BOTH("on_after_batch_transfer")      \
   BOTH("on_validation_batch_start " i) \
   "Module validation_step\n" BOTH("on_validation_batch_end " i)
-#define VALIDATION                                          \
-  BOTH("on_validation_model_eval")                          \
-  BOTH("on_validation_start")                               \
-  BOTH("on_validation_epoch_start")                         \
-  VALIDATION_BATCH("0")                                     \
-  VALIDATION_BATCH("1")                                     \
-  BOTH("on_validation_epoch_end") BOTH("on_validation_end") \
-      BOTH("on_validation_model_train")
+#define VALIDATION                  \
+  BOTH("on_validation_model_eval")  \
+  BOTH("on_validation_start")       \
+  BOTH("on_validation_epoch_start") \
+  VALIDATION_BATCH("0")             \
+  VALIDATION_BATCH("1")             \
+  BOTH("on_validation_epoch_end")   \
+  BOTH("on_validation_end") BOTH("on_validation_model_train")
 #define TRAINING_BATCH(i)                                  \
   BOTH("on_after_batch_transfer")                          \
   BOTH("on_train_batch_start " i)                          \
