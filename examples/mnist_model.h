@@ -1,4 +1,5 @@
-// The MNIST CNN of mnist.c, for the other examples.
+// The MNIST CNN of mnist.c, for the other examples; its first layers as a
+// sequential module.
 #ifndef EXAMPLES_MNIST_MODEL_H
 #define EXAMPLES_MNIST_MODEL_H
 
@@ -37,6 +38,24 @@ static inline calx_status *mnist_init(mnist *m)
   m->fc1 = calx_nn_linear(m->root, "fc1", 320, 50);
   m->fc2 = calx_nn_linear(m->root, "fc2", 50, 10);
   return calx_module_error(m->root);
+}
+
+enum { MNIST_FEATURES = 50 };
+
+// images (N, 1, 28, 28) -> (N, MNIST_FEATURES)
+static inline calx_module *mnist_backbone(calx_module *parent, const char *name)
+{
+  calx_module *m = calx_nn_sequential(parent, name);
+  for (int i = 0; i < 2; i++) {
+    calx_nn_conv2d(m, NULL, i == 0 ? 1 : 10, i == 0 ? 10 : 20, 5);
+    calx_nn_max_pool2d(m, NULL, 2);
+    calx_nn_relu(m, NULL);
+    calx_nn_batch_norm2d(m, NULL, i == 0 ? 10 : 20);
+  }
+  calx_nn_flatten(m, NULL);
+  calx_nn_linear(m, NULL, 320, MNIST_FEATURES);
+  calx_nn_relu(m, NULL);
+  return m;
 }
 
 #endif
