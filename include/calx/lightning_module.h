@@ -121,8 +121,9 @@ typedef struct CALX_OPTIONS calx_trainer_hooks {
  *  must outlive the runs of the trainer. */
 typedef struct CALX_OPTIONS calx_lightning_module {
   CALX_NAMED size_t size;
-  CALX_NAMED size_t self_size; /* of `self` */
-  CALX_NAMED void *user;       /* calx_trainer_user(); shared by the ranks */
+  /* of the struct that `self` points to */
+  CALX_NAMED size_t self_size;
+  CALX_NAMED void *user; /* calx_trainer_user(); shared by the ranks */
   CALX_NAMED calx_configure_model_fn *configure_model; /* wanted */
   /* calls calx_trainer_add_optimizer(); wanted by calx_trainer_fit() */
   CALX_NAMED calx_trainer_hook_fn *configure_optimizers;
@@ -207,8 +208,14 @@ CALX_API void *calx_callback_self(const calx_callback *callback);
   {                                                         \
     .size = sizeof(calx_lightning_data_module), __VA_ARGS__ \
   }
-#define CALX_CALLBACK_NEW_(...) \
-  calx_callback_new_with(&(calx_callback_functions){ __VA_ARGS__ })
+#ifdef CALX_NO_SITES
+#define CALX_CALLBACK_SITE_
+#else
+#define CALX_CALLBACK_SITE_ calx_at_(CALX_HERE),
+#endif
+#define CALX_CALLBACK_NEW_(...)                \
+  (CALX_CALLBACK_SITE_ calx_callback_new_with( \
+      &(calx_callback_functions){ __VA_ARGS__ }))
 #define calx_callback_new(...) \
   CALX_CALLBACK_NEW_(.size = sizeof(calx_callback_functions), __VA_ARGS__)
 #endif

@@ -4,11 +4,12 @@
  * Lightning 2.6.
  *
  *   calx_logger *logger = calx_csv_logger("logs", .name = "mnist");
- *   CALX_TRY(calx_logger_log_hyperparams(
- *       logger, (calx_hyperparameter[]){ CALX_HYPERPARAMETER("lr", 0.01) },
- * 1)); CALX_TRY(calx_logger_log_metrics( logger, (calx_logged_value[]){ {
- * "loss", loss } }, 1, step)); CALX_TRY(calx_logger_finalize(logger,
- * "success")); calx_logger_free(logger);
+ *   const calx_hyperparameter lr = CALX_HYPERPARAMETER("lr", 0.01);
+ *   CALX_TRY(calx_logger_log_hyperparams(logger, &lr, 1));
+ *   const calx_logged_value row = CALX_LOGGED("loss", loss);
+ *   CALX_TRY(calx_logger_log_metrics(logger, &row, 1, step));
+ *   CALX_TRY(calx_logger_finalize(logger, "success"));
+ *   calx_logger_free(logger);
  *
  * The files are in SAVE_DIR/NAME/version_N, N one more than the highest that is
  * there. The folder is made when the first thing is logged or saved. On several

@@ -219,6 +219,15 @@ CALX_API calx_status *calx_module_load_from_checkpoint_with(
     calx_module *model, const char *path,
     const calx_load_state_dict_options *options) CALX_MUST_USE;
 
+/** Changes the limit of the fits to come: so many epochs in all, those of
+ *  earlier fits among them; -1: no limit. A fit after another one goes on to
+ *  there.
+ *  @errors INVALID_ARGUMENT the trainer is NULL, a number below -1; the
+ *          trainer's own
+ *  @source trainer.fit_loop.max_epochs */
+CALX_API calx_status *calx_trainer_set_max_epochs(
+    calx_trainer *trainer, int64_t max_epochs) CALX_MUST_USE;
+
 // ---- state: of the rank, inside a run; of the first rank, after it ----------
 
 /** What runs: "fit", "validate", "test", "predict"; "": nothing. */

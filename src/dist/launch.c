@@ -156,8 +156,9 @@ static calx_status *run_here(const launch_job *j)
   CALX_TRY(cx_lazy_devices_open_for_ranks(&devices));
   if (asked > devices) {
     return cx_error(CALX_OUT_OF_RANGE,
-                    "calx_launch: %d devices are asked for, there %s %d", asked,
-                    devices == 1 ? "is" : "are", devices);
+                    "calx_launch: %d devices are asked for, there %s %d; "
+                    "CPU_NUM_DEVICES is the number that a CPU plugin offers",
+                    asked, devices == 1 ? "is" : "are", devices);
   }
   return run_ranks(j, asked != 0 ? asked : devices);
 }

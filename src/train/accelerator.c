@@ -22,7 +22,11 @@ static calx_status *check_platform(const cx_train_config *c, const char *here)
   const int wanted = c->accelerator;
   if (wanted == CX_TRAIN_ANY || strcmp(here, names[wanted]) == 0) return NULL;
   if (c->is_tpu_cores) {
-    return cx_error(CALX_FAILED_PRECONDITION, "No TPU devices were found.");
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "No TPU devices were found. `tpu_cores` wants a TPU, and "
+                    "the plugin is of '%s': `devices` takes any device, "
+                    "PJRT_DEVICE or CALX_PLUGIN choose another plugin",
+                    here);
   }
   return cx_error(
       CALX_FAILED_PRECONDITION,

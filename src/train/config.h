@@ -73,6 +73,8 @@ calx_status *cx_train_check_tpu_devices(const cx_train_config *config,
                                         int n) CALX_MUST_USE;
 // A TPU has no 64-bit floats.
 calx_status *cx_train_refuse_f64(void) CALX_MUST_USE;
+// Of max_epochs and max_steps, by name.
+calx_status *cx_train_check_end(const char *name, int64_t value) CALX_MUST_USE;
 // "DD:HH:MM:SS" in seconds; NULL: 0. `name` is the option's, for messages.
 calx_status *cx_train_parse_time(const char *name, const char *text,
                                  double *out) CALX_MUST_USE;

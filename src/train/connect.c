@@ -177,6 +177,9 @@ calx_status *cx_train_open_evaluation(calx_trainer *t)
   t->evaluated = cx_calloc(n + 1, sizeof *t->evaluated);
   if (t->evaluated == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
+    if (all[i] == NULL) {
+      return cx_invalid("trainer: dataloaders[%zu] of %zu is NULL", i, n);
+    }
     CALX_TRY(cx_train_open_loader(t, all[i], false, e.limit, e.name,
                                   &t->evaluated[t->n_evaluated++]));
   }

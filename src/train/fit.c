@@ -153,8 +153,10 @@ static calx_status *check_sanity(calx_trainer *t)
   cx_lazy_random_state(device, &seed, &draws);
   t->sanity_checking = true;
   cx_train_call(t, CX_TRAIN_HOOK(on_sanity_check_start, NOT));
-  calx_status *status = cx_train_evaluate(t);
+  calx_status *status = calx_scope_take_error();
+  if (status == NULL) status = cx_train_evaluate(t);
   cx_train_call(t, CX_TRAIN_HOOK(on_sanity_check_end, NOT));
+  status = cx_status_first(status, calx_scope_take_error());
   t->sanity_checking = false;
   cx_lazy_random_restore(device, seed, draws);
   return status;
@@ -306,6 +308,7 @@ static calx_status *run_batches(calx_trainer *t)
   calx_batch batch;
   int64_t interval;
   bool stepped, due, is_ended = false;
+  calx_at_(&t->site);
   CALX_TRY(check_interval(t, &interval));
   const int64_t most = t->train.batches;
   int64_t i = t->position.batch;
@@ -377,6 +380,7 @@ calx_status *cx_train_fit(calx_trainer *t)
   CALX_TRY(check_sanity(t));
   t->last_validation = seconds();
   cx_train_call(t, CX_TRAIN_HOOK(on_train_start, EPOCH));
+  CALX_TRY(calx_scope_take_error());
   while (!is_over(t)) CALX_TRY(run_epoch(t));
   cx_train_call(t, CX_TRAIN_HOOK(on_train_end, NOT));
   cx_train_call(t, CX_TRAIN_HOOK(on_fit_end, NOT));

@@ -84,9 +84,12 @@ static void call_callbacks(calx_trainer *t, const hook_call *c, bool late)
   for (size_t i = 0; i < t->n_callbacks; i++) {
     const calx_callback *callback = t->callbacks[i];
     if (runs_late(callback, c->hook) != late) continue;
+    const calx_site site = *cx_site();
+    if (callback->own != NULL) calx_at_(&t->site);
     cx_train_profile_begin(t, callback->name, c->hook->name);
     call(t, c, &callback->options.hooks, t->callback_selves[i]);
     cx_train_profile_end(t);
+    if (callback->own != NULL) calx_at_(&site);
   }
   t->hook = outer;
 }

@@ -97,9 +97,11 @@ struct calx_trainer {
   size_t n_evaluated;
   int dataloader_idx;
   bool sanity_checking, should_stop, skip_epoch, reported_minimum;
+  bool reported_none;  // that a step of training returned nothing
   bool has_validated;  // since the run began, a sanity check aside
   bool resumes_epoch;  // the first epoch of the run is one that was begun
   const cx_train_hook *hook;  // that runs
+  calx_site site;             // of the call that began the run
   int64_t batch_size;         // of the batch that is under way; 0: none
   bool is_batch_counted;      // it is one of position.batches_stepped
   int64_t accumulate;         // of the running epoch
@@ -164,6 +166,7 @@ typedef struct cx_train_job {
   bool has_left;
   calx_value *predictions;  // of the first rank of this process
   bool is_alone;            // it runs in the calling thread, on whatever device
+  calx_site site;           // of the program's call
   char *return_path;  // the file through which a started process gives it; or
                       // NULL
 } cx_train_job;
@@ -336,6 +339,19 @@ calx_status *cx_train_check_evaluation_signals(const calx_trainer *t)
 
 // When training starts.
 calx_status *cx_train_log_hyperparameters(calx_trainer *t) CALX_MUST_USE;
+
+// ---- what a module's functions keep
+// ------------------------------------------
+
+// A `self` of zeros, with a guard behind it; freed with cx_free().
+void *cx_train_self_new(size_t size);
+// Whether a function wrote over the guard.
+calx_status *cx_train_self_check(const void *self, size_t size,
+                                 const char *function) CALX_MUST_USE;
+
+// ---- what it says of the data -----------------------------------------------
+
+void cx_train_report_data(const calx_trainer *t, bool has_val_loaders);
 
 // ---- defaults and profiles --------------------------------------------------
 

@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "calx/autograd.h"
 #include "lazy/lazy.h"
-#include "optim/optimizer.h"
+#include "optim/scheduler.h"
 #include "train/internal.h"
 
 // ---- adding -----------------------------------------------------------------
@@ -28,9 +28,15 @@ static calx_status *take_schedule(const calx_trainer_optimizer_options *o,
         "wanted",
         (long long)o->frequency);
   }
+  if (o->monitor == NULL && o->lr_scheduler != NULL &&
+      strcmp(o->lr_scheduler->rule->name, "ReduceLROnPlateau") == 0) {
+    return cx_invalid(
+        "`configure_optimizers` must include a monitor when a "
+        "`ReduceLROnPlateau` scheduler is used: the `.monitor` of "
+        "calx_trainer_add_optimizer() is the name of a logged value");
+  }
   out->interval = each_step ? CX_TRAIN_EACH_STEP : CX_TRAIN_EACH_EPOCH;
   out->frequency = o->frequency != 0 ? o->frequency : 1;
-  out->scheduler = o->lr_scheduler;
   out->not_strict = o->not_strict;
   if (o->monitor == NULL) return NULL;
   out->monitor = cx_strdup(o->monitor);
@@ -43,14 +49,18 @@ static calx_status *add_optimizer(calx_trainer *t, calx_optimizer *optimizer,
   calx_trainer_optimizer_options o;
   if (t == NULL) return cx_invalid("add_optimizer: the trainer is NULL");
   CALX_TRY(cx_options_take("add_optimizer", given, &o, sizeof o));
-  CALX_TRY(calx_optimizer_error(optimizer));
-  if (o.lr_scheduler != NULL) CALX_TRY(calx_lr_scheduler_error(o.lr_scheduler));
+  if (optimizer == NULL) {
+    return cx_invalid("add_optimizer: the optimiser is NULL");
+  }
   if (!cx_grow(&t->optimizers, &t->optimizers_capacity, t->n_optimizers + 1,
                sizeof *t->optimizers)) {
     return cx_out_of_memory();
   }
   cx_train_optimizer *a = &t->optimizers[t->n_optimizers++];
-  *a = (cx_train_optimizer){ .optimizer = optimizer };
+  *a = (cx_train_optimizer){ .optimizer = optimizer,
+                             .scheduler = o.lr_scheduler };
+  CALX_TRY(calx_optimizer_error(optimizer));
+  if (o.lr_scheduler != NULL) CALX_TRY(calx_lr_scheduler_error(o.lr_scheduler));
   return take_schedule(&o, a);
 }
 

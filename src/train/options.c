@@ -14,7 +14,7 @@ static int64_t or_default_int(int64_t given, int64_t otherwise)
   return given == 0 ? otherwise : given;
 }
 
-static calx_status *check_end(const char *name, int64_t value)
+calx_status *cx_train_check_end(const char *name, int64_t value)
 {
   if (value >= -1) return NULL;
   return cx_invalid(
@@ -136,8 +136,8 @@ static calx_status *take_numbers(const calx_trainer_options *o,
   out->check_val_every_n_epoch = or_default_int(o->check_val_every_n_epoch, 1);
   out->log_every_n_steps = or_default_int(o->log_every_n_steps, 50);
   out->accumulate = or_default_int(o->accumulate_grad_batches, 1);
-  CALX_TRY(check_end("max_epochs", out->max_epochs));
-  CALX_TRY(check_end("max_steps", out->max_steps));
+  CALX_TRY(cx_train_check_end("max_epochs", out->max_epochs));
+  CALX_TRY(cx_train_check_end("max_steps", out->max_steps));
   CALX_TRY(check_count("min_epochs", out->min_epochs, 0));
   CALX_TRY(check_count("min_steps", out->min_steps, 0));
   if (out->fast_dev_run < 0) {

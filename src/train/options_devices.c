@@ -49,9 +49,12 @@ static bool read_list(const char *text, device_list *out)
   return *p == '\0' && (bracket || out->count > 0);
 }
 
-static calx_status *refuse_cores(void)
+static calx_status *refuse_cores(const calx_trainer_options *o)
 {
-  return cx_invalid("`tpu_cores` can only be 1, 8 or [<1-8>]");
+  char number[16];
+  snprintf(number, sizeof number, "%d", o->tpu_cores);
+  return cx_invalid("`tpu_cores` can only be 1, 8 or [<1-8>]. Got '%s'",
+                    o->tpu_core_ids != NULL ? o->tpu_core_ids : number);
 }
 
 // Lightning 1.x: a text other than "1" and "8" is a list of one core, counted
@@ -67,13 +70,13 @@ static calx_status *take_cores(const calx_trainer_options *o,
         o->tpu_core_ids);
   }
   out->is_tpu_cores = true;
-  if (list.count != 1) return refuse_cores();
+  if (list.count != 1) return refuse_cores(o);
   if (!list.is_list && (list.first == 1 || list.first == 8)) {
     out->devices = (int)list.first;
     return NULL;
   }
   if (o->tpu_core_ids == NULL || list.first < 1 || list.first > 8) {
-    return refuse_cores();
+    return refuse_cores(o);
   }
   out->devices = 1;
   out->device_index = (int)list.first - 1;

@@ -54,11 +54,11 @@ static void call_data(calx_trainer *t, calx_trainer_hook_fn *fn)
 static calx_status *make_selves(calx_trainer *t)
 {
   const calx_lightning_data_module *d = t->data->datamodule;
-  t->self = cx_calloc(1, t->module->self_size + 1);
+  t->self = cx_train_self_new(t->module->self_size);
   t->callback_selves = cx_calloc(t->n_callbacks + 1, sizeof(void *));
   if (t->self == NULL || t->callback_selves == NULL) return cx_out_of_memory();
   if (d != NULL) {
-    t->data_self = cx_calloc(1, d->self_size + 1);
+    t->data_self = cx_train_self_new(d->self_size);
     if (t->data_self == NULL) return cx_out_of_memory();
   }
   for (size_t i = 0; i < t->n_callbacks; i++) {
@@ -103,6 +103,8 @@ static calx_status *make_model(calx_trainer *t)
     calx_manual_seed(t->config.seed);
   }
   t->model = t->module->configure_model(t, t->self);
+  CALX_TRY(
+      cx_train_self_check(t->self, t->module->self_size, "configure_model"));
   if (t->model == NULL) {
     CALX_TRY(calx_scope_take_error());
     return cx_invalid("`configure_model()` returned NULL");
@@ -136,6 +138,7 @@ static calx_status *make_optimizers(calx_trainer *t)
 {
   if (t->asked != CX_TRAIN_FITTING) return NULL;
   t->module->configure_optimizers(t, t->self);
+  calx_at_(&t->site);
   CALX_TRY(calx_scope_take_error());
   if (t->module->manual_optimization || t->n_optimizers == 1) return NULL;
   if (t->n_optimizers == 0) {
@@ -151,13 +154,26 @@ static calx_status *make_optimizers(calx_trainer *t)
       t->n_optimizers);
 }
 
-static calx_status *open_loaders(calx_trainer *t)
+static bool has_val_loaders(const calx_trainer_data *d)
+{
+  return d->val_dataloader != NULL || d->n_dataloaders > 0 ||
+         (d->datamodule != NULL && d->datamodule->val_dataloader != NULL);
+}
+
+static calx_status *open_stages(calx_trainer *t)
 {
   if (t->asked == CX_TRAIN_FITTING) {
     CALX_TRY(cx_train_open_training(t));
     if (t->module->validation_step == NULL) return NULL;
   }
   return cx_train_open_evaluation(t);
+}
+
+static calx_status *open_loaders(calx_trainer *t)
+{
+  CALX_TRY(open_stages(t));
+  cx_train_report_data(t, has_val_loaders(t->data));
+  return NULL;
 }
 
 // ---- the run ----------------------------------------------------------------
@@ -194,6 +210,7 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
                              calx_value *loaded)
 {
   CALX_TRY(make_model(t));
+  calx_at_(&t->site);
   CALX_TRY(load_model(t, job, loaded));
   CALX_TRY(open_loaders(t));  // schedules are as long as the data say
   CALX_TRY(make_optimizers(t));
@@ -205,11 +222,15 @@ static calx_status *run_from(calx_trainer *t, cx_train_job *job,
 static calx_status *run_stage(calx_trainer *t, cx_train_job *job)
 {
   const calx_lightning_data_module *d = t->data->datamodule;
+  calx_at_(&t->site);
   CALX_TRY(cx_train_check_accelerator(t));
   cx_train_announce(t);
   CALX_TRY(check_nodes(t));
   CALX_TRY(prepare_data(t));
-  if (d != NULL) call_data(t, d->setup);
+  if (d != NULL) {
+    call_data(t, d->setup);
+    CALX_TRY(cx_train_self_check(t->data_self, d->self_size, "setup"));
+  }
   cx_train_call(t, CX_TRAIN_HOOK(setup, NOT));
   CALX_TRY(calx_scope_take_error());
   calx_value *loaded = NULL;
@@ -305,6 +326,7 @@ static void begin_rank(const cx_train_job *job, calx_trainer *out)
                          .n_loggers = from->n_loggers,
                          .module = job->module,
                          .data = job->data,
+                         .site = job->site,
                          .asked = job->stage,
                          .stage = job->stage,
                          .is_alone = job->is_alone,
@@ -321,6 +343,19 @@ static void call_exception(calx_trainer *t, const calx_status *status)
   }
 }
 
+// Who is lost the launcher says; how far training was only the others can. Two
+// of them say it, as the first may be the one that is lost.
+static void report_lost(const calx_trainer *t, const calx_status *status)
+{
+  if (calx_status_code(status) != CALX_ABORTED || calx_process_count() == 1 ||
+      calx_global_ordinal() > 1) {
+    return;
+  }
+  cx_log("the run ends at epoch %lld, global step %lld: %s",
+         (long long)t->position.epoch, (long long)t->position.global_step,
+         calx_status_message(status));
+}
+
 calx_status *cx_train_run_rank(int index, void *user)
 {
   (void)index;
@@ -333,6 +368,7 @@ calx_status *cx_train_run_rank(int index, void *user)
   if (status == NULL) status = cx_train_profile_new(&t);
   if (status == NULL) status = run_stage(&t, job);
   if (status == NULL) status = calx_scope_take_error();
+  if (status != NULL) report_lost(&t, status);
   if (status != NULL && has_selves) call_exception(&t, status);
   if (status == NULL) status = leave(&t, job);
   if (has_selves && t.data->datamodule != NULL) {

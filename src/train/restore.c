@@ -125,9 +125,9 @@ static calx_status *restore_choices(const calx_value *checkpoint)
 
 // The samples of this rank that are over, and how many of this run's batches
 // they are. A file of Lightning's has batches alone.
-static void find_place(const calx_trainer *t, const cx_train_progress *p,
-                       const cx_train_own *own, int64_t *out_batches,
-                       int64_t *out_samples)
+static void find_position(const calx_trainer *t, const cx_train_progress *p,
+                          const cx_train_own *own, int64_t *out_batches,
+                          int64_t *out_samples)
 {
   const calx_loader *l = t->train.loader;
   const int64_t ranks = t->train.is_shared_out ? calx_world_size() : 1;
@@ -156,7 +156,7 @@ static calx_status *restore_position(calx_trainer *t,
                                      .batches_stepped = p.batches_stepped };
   CALX_TRY(check_epoch(t));
   int64_t batches = 0, samples = 0;
-  if (p.batch_idx > 0) find_place(t, &p, &own, &batches, &samples);
+  if (p.batch_idx > 0) find_position(t, &p, &own, &batches, &samples);
   CALX_TRY(resume_epoch(t, batches, samples));
   if (!is_ours) return NULL;
   cx_lazy_random_restore(calx_device_current(), own.seed, own.draws);

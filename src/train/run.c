@@ -233,7 +233,7 @@ static calx_status *launch(calx_trainer *t, cx_train_job *job)
   bool single;
   CALX_TRY(is_single(t, &single));
   const bool detected = cx_lazy_debug_on(CX_LAZY_DEBUG_ANOMALY);
-  const bool told = cx_lazy_debug_on(CX_LAZY_DEBUG_RECOMPILES);
+  const bool reports_each = cx_lazy_debug_on(CX_LAZY_DEBUG_RECOMPILES);
   if (t->config.detect_anomaly) calx_set_detect_anomaly(true);
   if (t->config.is_debug) cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, true);
   job->is_alone = single;
@@ -241,7 +241,7 @@ static calx_status *launch(calx_trainer *t, cx_train_job *job)
                                : calx_launch(cx_train_run_rank, job,
                                              .devices = t->config.devices);
   calx_set_detect_anomaly(detected);
-  cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, told);
+  cx_lazy_debug_set(CX_LAZY_DEBUG_RECOMPILES, reports_each);
   return status;
 }
 
@@ -259,9 +259,11 @@ static calx_status *run(calx_trainer *t, const calx_lightning_module *module,
   CALX_TRY(check(t, &taken, &data, stage));
   CALX_TRY(cx_train_check_expected(t));
   CALX_TRY(make_room(t));
-  cx_train_job job = {
-    .trainer = t, .module = &taken, .data = &data, .stage = stage
-  };
+  cx_train_job job = { .trainer = t,
+                       .module = &taken,
+                       .data = &data,
+                       .stage = stage,
+                       .site = *cx_site() };
   make_deterministic(t);
   cx_train_signals_begin();
   calx_status *status = cx_train_return_begin(&job);
@@ -304,6 +306,7 @@ calx_status *calx_trainer_predict_with(calx_trainer *t,
                                        const calx_trainer_data *data)
 {
   if (out_predictions == NULL) {
+    if (t != NULL) t->exit_code = 1;
     return cx_invalid("trainer_predict: out_predictions is NULL");
   }
   *out_predictions = NULL;

@@ -55,6 +55,16 @@ static void zero_grad(calx_trainer *t)
   t->has_gradients = false;
 }
 
+static void report_none(calx_trainer *t)
+{
+  if (t->reported_none || calx_scope_error() != NULL) return;
+  t->reported_none = true;
+  if (!calx_trainer_is_global_zero(t)) return;
+  cx_log(
+      "`training_step` returned `None`. If this was on purpose, ignore this "
+      "warning...");
+}
+
 // A batch without a loss adds nothing to the accumulation that it is part of.
 bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
                    bool is_last)
@@ -63,7 +73,11 @@ bool cx_train_step(calx_trainer *t, const calx_batch *batch, int64_t batch_idx,
   const int64_t k = t->accumulate;
   cx_train_set_output(t, cx_train_loss(t, batch, batch_idx));
   if (batch_idx % k == 0) zero_grad(t);
-  if (t->output != NULL) backward(t, t->output, k);
+  if (t->output != NULL) {
+    backward(t, t->output, k);
+  } else {
+    report_none(t);
+  }
   const bool is_due = (batch_idx + 1) % k == 0 || is_last;
   if (!is_due || !t->has_gradients) return false;
   cx_train_update(t);

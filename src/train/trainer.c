@@ -91,6 +91,10 @@ calx_trainer *cx_train_refused(calx_status *error)
 void calx_trainer_free(calx_trainer *t)
 {
   if (t == NULL || t == &nil) return;
+  if (t->module != NULL) {
+    cx_log("trainer_free: a step or a hook cannot free the trainer of its run");
+    return;
+  }
   cx_train_free_metrics(t);
   calx_value_free(t->checkpoint);
   for (size_t i = 0; i < t->n_own_callbacks; i++) {
@@ -108,4 +112,12 @@ calx_status *calx_trainer_error(const calx_trainer *t)
 {
   if (t == NULL) return cx_invalid("the trainer is NULL");
   return t == &nil ? cx_out_of_memory() : cx_status_copy(t->error);
+}
+
+calx_status *calx_trainer_set_max_epochs(calx_trainer *t, int64_t max_epochs)
+{
+  CALX_TRY(calx_trainer_error(t));
+  CALX_TRY(cx_train_check_end("max_epochs", max_epochs));
+  t->config.max_epochs = max_epochs;
+  return NULL;
 }

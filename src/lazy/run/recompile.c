@@ -50,14 +50,14 @@ static bool is_forbidden(void)
 }
 
 // Whether each of them has a line.
-static bool is_each_told(void)
+static bool is_each_reported(void)
 {
   return cx_lazy_debug_on(CX_LAZY_DEBUG_RECOMPILES);
 }
 
 static bool is_reported(const site_record *p)
 {
-  return p == NULL || is_each_told() || p->misses <= EACH ||
+  return p == NULL || is_each_reported() || p->misses <= EACH ||
          p->unreported >= p->next;
 }
 
@@ -65,7 +65,7 @@ bool cx_lazy_recompile_wanted(const cx_lazy_run *run)
 {
   if (is_forbidden()) return true;
   site_record *p = find(run);
-  if (p != NULL && !is_each_told() && ++p->misses > EACH) p->unreported++;
+  if (p != NULL && !is_each_reported() && ++p->misses > EACH) p->unreported++;
   return is_reported(p) || cx_trace_wanted(CX_TRACE_SPANS);
 }
 
@@ -74,7 +74,7 @@ static void report(const cx_lazy_run *run, site_record *p, size_t known,
 {
   const char *file = cx_site_file(&run->site);
   int line = run->site.line;
-  if (p == NULL || p->misses < EACH || is_each_told()) {
+  if (p == NULL || p->misses < EACH || is_each_reported()) {
     cx_log("recompile at %s:%d, program %zu: %s", file, line, known + 1, why);
   } else if (p->misses == EACH) {
     cx_log("recompile at %s:%d, program %zu: %s; further ones are counted",
