@@ -91,17 +91,18 @@ static calx_status *fold(job *j, calx_trainer_options options)
   calx_trainer *trainer = calx_trainer_new_with(&options);
   calx_value *predictions = NULL;
   calx_status *status = calx_trainer_fit(trainer, &module, .datamodule = &data);
+  double last = calx_trainer_callback_metric(trainer, "auroc");
+  double best = calx_model_checkpoint_best_model_score(callbacks[0]);
+  // Where nothing was saved the best is NaN, which fmax() leaves out.
+  j->auroc += fmax(best, last) / (double)j->a.folds;
   if (status == NULL)
     status = calx_trainer_predict(
         trainer, &module, &predictions, .datamodule = &data,
         .ckpt_path = options.fast_dev_run ? NULL : "best");
-  const float *rows =
-      calx_host_data(calx_value_as_tensor(calx_value_item(predictions, 0)));
-  int64_t count = rows != NULL ? calx_dataset_size(j->unknown) * j->classes : 0;
-  for (int64_t i = 0; i < count; i++)
-    j->means[i] += (double)rows[i] / (double)j->a.folds;
-  j->auroc +=
-      calx_model_checkpoint_best_model_score(callbacks[0]) / (double)j->a.folds;
+  calx_tensor *rows = calx_value_as_tensor(calx_value_item(predictions, 0));
+  const float *values = calx_host_data(rows);
+  for (int64_t i = 0; status == NULL && i < calx_tensor_numel(rows); i++)
+    j->means[i] += (double)values[i] / (double)j->a.folds;
   calx_value_free(predictions), calx_trainer_free(trainer);
   calx_callback_free(callbacks[0]), calx_callback_free(callbacks[1]);
   return status;

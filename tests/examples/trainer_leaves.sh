@@ -26,6 +26,11 @@ check "the columns are the classes" $?
 awk -F, 'NR > 1 { s = $2 + $3 + $4 + $5; bad += s < 0.98 || s > 1.02 }
   END { exit bad != 0 }' submission.csv
 check "probabilities" $?
+"$leaves" --data leaves --image-size 32 --batch-size 8 --fast_dev_run \
+  --save few.csv >fast.txt 2>&1
+check "--fast_dev_run" $?
+test "$(wc -l <few.csv)" = 41 && ! grep -q nan few.csv
+check "as many rows, although few are predicted" $?
 "$leaves" --data /nowhere >absent.txt 2>&1
 test $? = 1 && grep -q '/nowhere/train.csv' absent.txt
 check "an absent folder is named" $?
