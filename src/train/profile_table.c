@@ -114,11 +114,13 @@ static void put_row(cx_text *out, const cx_train_profile *p,
 
 // ---- the table --------------------------------------------------------------
 
-// Lightning counts the header's line break as a character of it.
+// Lightning counts the header's line break, with which it begins, as a
+// character of it. Without memory the header is empty.
 static int line_length(const char *header)
 {
   int column = 0;
-  for (const char *p = header + 1; *p != '\0'; p++) {
+  const char *p = *header == '\n' ? header + 1 : header;
+  for (; *p != '\0'; p++) {
     column = *p == '\t' ? (column / TAB + 1) * TAB : column + 1;
   }
   return column + 1;
