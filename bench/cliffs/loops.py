@@ -85,7 +85,7 @@ def map_function(x):
 @control(f32(50, 8, 32), f32(32, 32))
 def scan_grad(x, w):
     def loss(w):
-        return lax.scan(lambda h, v: (jnp.tanh(h @ w + v), 0.0),
+        return lax.scan(lambda h, v: (jnp.tanh(0.1 * h @ w + v), 0.0),
                         jnp.zeros((8, 32)), x)[0].sum()
     return jax.grad(loss)(w)
 
