@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import decode
 import jax_models
 import values
 from jax_layers import Net
@@ -35,34 +36,13 @@ def image(model, name):
 
 # ---- decoding ----
 
-def quantise(w):
-    """(out, in) -> int8 and a scale per output."""
-    scale = np.abs(w).max(1) / 127
-    return np.round(w / scale[:, None]).astype(np.int8), scale.astype(np.float32)
-
-
-def weight(name, n, m, kind):
-    w = values.uniform(name, (n, m), values.SQRT3 * m ** -0.5)
-    if kind == "int8":
-        return quantise(w)
-    return w.astype(jnp.bfloat16 if kind == "bf16" else np.float32)
-
-
 def decode_parameters(kind):
-    d = DECODE.width
-    vector = jnp.bfloat16 if kind == "bf16" else np.float32
-    params = {"words": weight("words", DECODE.words, d, kind),
-              "places": weight("places", DECODE.places, d,
-                               "f32" if kind == "int8" else kind)}
-    for i in range(DECODE.blocks):
-        name = f"blocks.{i}."
-        for part, n, m in (("qkv", 3 * d, d), ("out", d, d), ("up", 4 * d, d),
-                           ("down", d, 4 * d)):
-            params[name + part] = weight(name + part, n, m, kind)
-            params[name + part + ".bias"] = np.zeros(n, vector)
-        for part in "norm1", "norm2":
-            params[name + part] = np.ones(d, vector), np.zeros(d, vector)
-    params["norm"] = np.ones(d, vector), np.zeros(d, vector)
+    small = jnp.bfloat16 if kind == "bf16" else np.float32
+    params = {name: v.astype(small) for name, v in decode.vectors()}
+    for name, w in decode.matrices():
+        # One row is read of the places: not worth a scale.
+        quantised = kind == "int8" and name != "places"
+        params[name] = decode.quantise(w) if quantised else w.astype(small)
     return params
 
 
@@ -76,12 +56,12 @@ def row_of(w, i):
     return w[0][i].astype(jnp.float32) * w[1][i][:, None] if isinstance(w, tuple) else w[i]
 
 
-def norm(x, weight_and_bias):
+def norm(params, name, x):
     wide = x.astype(jnp.float32)
     mean = wide.mean(-1, keepdims=True)
     var = jnp.square(wide - mean).mean(-1, keepdims=True)
-    weight, bias = weight_and_bias
-    return ((wide - mean) * lax.rsqrt(var + 1e-5)).astype(x.dtype) * weight + bias
+    unit = ((wide - mean) * lax.rsqrt(var + 1e-5)).astype(x.dtype)
+    return unit * params[name + ".weight"] + params[name + ".bias"]
 
 
 def attend(cache, layer, qkv, place):
@@ -102,7 +82,7 @@ def attend(cache, layer, qkv, place):
     return (keys, vals), out
 
 
-def decode(params, cache, word, place):
+def step(params, cache, word, place):
     """word (N), place () -> the cache with one more place, logits (N, words)."""
     x = row_of(params["words"], word) + params["places"][place]
 
@@ -111,12 +91,12 @@ def decode(params, cache, word, place):
 
     for i in range(DECODE.blocks):
         name = f"blocks.{i}."
-        qkv = linear(name + "qkv", norm(x, params[name + "norm1"]))
+        qkv = linear(name + "qkv", norm(params, name + "norm1", x))
         cache, h = attend(cache, i, qkv, place)
         x = x + linear(name + "out", h)
-        h = jax.nn.gelu(linear(name + "up", norm(x, params[name + "norm2"])))
+        h = jax.nn.gelu(linear(name + "up", norm(params, name + "norm2", x)))
         x = x + linear(name + "down", h)
-    return cache, product(norm(x, params["norm"]), params["words"])
+    return cache, product(norm(params, "norm", x), params["words"])
 
 
 def gpt_decode(kind, batch=1):
@@ -125,7 +105,7 @@ def gpt_decode(kind, batch=1):
     cache = tuple(np.zeros(shape, jnp.bfloat16 if kind == "bf16" else np.float32)
                   for _ in range(2))
     word = values.labels("decode/word", batch, DECODE.words)
-    return (jax.jit(decode, donate_argnums=1),
+    return (jax.jit(step, donate_argnums=1),
             (decode_parameters(kind), cache, word, np.int32(DECODE.places // 2)))
 
 
