@@ -3,6 +3,7 @@
 A step is step(state, batch...) -> (state, loss); the state is (parameters,
 running statistics, moments), and may be overwritten.
 """
+import math
 from collections import namedtuple
 
 import jax
@@ -42,8 +43,8 @@ def adamw(rate, decay, b1=0.9, b2=0.999, eps=1e-8):
         t = t + 1
         m = tree(lambda m, g: b1 * m + (1 - b1) * g, m, grads)
         v = tree(lambda v, g: b2 * v + (1 - b2) * g * g, v, grads)
-        power = t.astype(jnp.float32)
-        c1, c2 = 1 - b1 ** power, 1 - b2 ** power
+        # 1 - b^t, which f32 would round to 4 digits in the first steps.
+        c1, c2 = (-jnp.expm1(t * math.log(b)) for b in (b1, b2))
         params = tree(lambda p, m, v: p * (1 - rate * decay)
                       - rate * (m / c1) / (jnp.sqrt(v / c2) + eps), params, m, v)
         return params, (m, v, t)

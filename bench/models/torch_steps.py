@@ -75,8 +75,8 @@ def inference(name, channels_last, compiled):
         model = model.to(memory_format=torch.channels_last)
         x = x.contiguous(memory_format=torch.channels_last)
     if compiled:
-        import torch._inductor.config
-        torch._inductor.config.freezing = True  # weights are constants
+        from torch._inductor import config
+        config.freezing = True  # weights are constants
         model = torch.compile(model)
 
     def step():

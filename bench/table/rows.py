@@ -86,6 +86,11 @@ def command(row, who, threads, seconds, texts):
                CALX_CACHE_DIR="off")
     cores = sorted(os.sched_getaffinity(0))[:threads]
     pin = [shutil.which("taskset") or "taskset", "-c", ",".join(map(str, cores))]
+    if who != "ours" and jemalloc():
+        # Memory that is given back to the system is faulted in again each step.
+        env.update(LD_PRELOAD=jemalloc(),
+                   MALLOC_CONF="dirty_decay_ms:-1,muzzy_decay_ms:-1,"
+                               "oversize_threshold:0,thp:always")
     if who in ("ours", "xla"):
         if row.name == "mnist_calx":
             return pin + [PROGRAMS / "mnist_step", "--batch=128", f"--seconds={seconds}"], env
@@ -93,8 +98,6 @@ def command(row, who, threads, seconds, texts):
         return pin + [PROGRAMS / "program", texts / f"{row.name}.mlir",
                       f"--plugin={plugin}", f"--seconds={seconds}"], env
     peer, *variant = who.split("-", 1)
-    if jemalloc():
-        env["LD_PRELOAD"] = jemalloc()
     flags = ["--seconds", str(seconds)]
     flags += ["--channels-last"] if "channels-last" in who else []
     if row.name == "mnist_calx":
