@@ -1,6 +1,7 @@
 // kernel/lanes_width: the loops of lanes.h for one vector width, with
 //   LANES_NAME     the table of functions
-//   LANES_PIXELS   results that the forward loop computes at a time
+//   LANES_PIXELS   most results that the forward loop computes at a time: 1, 2
+//                  or 4
 #include <stdbool.h>
 #include <string.h>
 
@@ -56,7 +57,8 @@ typedef float cpu_kernel_lane_vec __attribute__((vector_size(64), aligned(4)));
     }                                                                         \
   }
 
-FORWARD(forward_some, LANES_PIXELS)
+FORWARD(forward_four, 4)
+FORWARD(forward_two, 2)
 FORWARD(forward_one, 1)
 
 // The taps [lo, hi) of a row that meet any element of it at results
@@ -77,6 +79,37 @@ static void limit_taps(const cpu_kernel_lanes *l, int64_t first, int64_t n,
   *out_hi = hi;
 }
 
+// One row of results. Near the padding, where two results meet fewer taps than
+// four, fewer are computed at a time.
+static void forward_row(const cpu_kernel_lanes *l, const float *x,
+                        const float *w, int64_t row, float *y, int64_t outs)
+{
+  const int64_t n = l->results[1];
+  int64_t lo, hi, lo2, hi2, lo4, hi4;
+  for (int64_t first = 0; first < n;) {
+    const int64_t left = n - first;
+    if (LANES_PIXELS == 4 && left >= 4) {
+      limit_taps(l, first, 4, &lo, &hi);
+      limit_taps(l, first, 2, &lo2, &hi2);
+      limit_taps(l, first + 2, 2, &lo4, &hi4);
+      if (2 * (hi - lo) <= hi2 - lo2 + hi4 - lo4) {
+        forward_four(l, x, w, row, first, lo, hi, y, outs);
+        first += 4;
+        continue;
+      }
+    }
+    if (LANES_PIXELS >= 2 && left >= 2) {
+      limit_taps(l, first, 2, &lo, &hi);
+      forward_two(l, x, w, row, first, lo, hi, y, outs);
+      first += 2;
+      continue;
+    }
+    limit_taps(l, first, 1, &lo, &hi);
+    forward_one(l, x, w, row, first, lo, hi, y, outs);
+    first++;
+  }
+}
+
 static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
                     float *y)
 {
@@ -84,15 +117,7 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
       l->channels * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES_OUTS;
   for (int64_t o = 0; o < l->outs; o += CPU_KERNEL_LANES_OUTS) {
     for (int64_t row = 0; row < l->results[0]; row++) {
-      int64_t first = 0, lo, hi;
-      for (; first + LANES_PIXELS <= l->results[1]; first += LANES_PIXELS) {
-        limit_taps(l, first, LANES_PIXELS, &lo, &hi);
-        forward_some(l, x, w, row, first, lo, hi, y, l->outs - o);
-      }
-      for (; first < l->results[1]; first++) {
-        limit_taps(l, first, 1, &lo, &hi);
-        forward_one(l, x, w, row, first, lo, hi, y, l->outs - o);
-      }
+      forward_row(l, x, w, row, y, l->outs - o);
     }
     w += each;
     y += CPU_KERNEL_LANES_OUTS * CPU_KERNEL_LANES;
@@ -251,8 +276,8 @@ DEPTHWISE(depthwise_5, 5)
 DEPTHWISE(depthwise_3, 3)
 DEPTHWISE(depthwise_1, 1)
 
-    static void depthwise(const cpu_kernel_lanes *l, const float *x,
-                          const float *g, float *to)
+static void depthwise(const cpu_kernel_lanes *l, const float *x, const float *g,
+                      float *to)
 {
   for (int64_t row = 0; row < l->results[0]; row++) {
     IN_RUNS(depthwise, l, x, g, row, first, to)
