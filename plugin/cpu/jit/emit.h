@@ -42,6 +42,8 @@ typedef struct cpu_jit_ix {
   LLVMValueRef base;  // i64; wide: a vector of lane indices
   int64_t lane;
   int64_t multiple;  // base is a multiple of this; 0: it is 0
+  // base is a multiple of `period` plus `residue`; period 0: nothing is known.
+  int64_t period, residue;
   int level;
   bool wide;
 } cpu_jit_ix;
