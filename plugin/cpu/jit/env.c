@@ -292,7 +292,7 @@ void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                             int64_t extent, int64_t grain, int lanes)
 {
   k->n_phases = (size_t)phase + 1;
-  k->phases[phase] = (cpu_jit_phase){ extent, grain };
+  k->phases[phase] = (cpu_jit_phase){ .extent = extent, .grain = grain };
   char name[64];
   snprintf(name, sizeof name, "k%zu_%d", env->number, phase);
   LLVMTypeRef params[] = { env->ptr, env->i64, env->i64 };

@@ -47,6 +47,9 @@ double cpu_jit_op_ns(const cx_hlo_op *op);
 typedef struct cpu_jit_phase {
   int64_t extent;
   int64_t grain;  // fewest iterations that are worth a thread
+  // It copies the first buffer to the second, and does nothing where they are
+  // the same memory. Both 0: it is another phase.
+  int64_t from, to;
 } cpu_jit_phase;
 
 typedef struct cpu_jit_kernel {

@@ -163,8 +163,9 @@ calx_status *cpu_lower_each_read(cpu_lower_state *c, const cpu_lower_group *g,
 // More than a few instructions per element.
 bool cpu_lower_is_expensive(const cx_hlo_op *op);
 // An estimate of how long a group takes on one thread: of CONTROL without its
-// regions, of collectives without waiting for other devices.
-double cpu_lower_cost_ns(const cpu_lower_group *g);
+// regions, of collectives without waiting for other devices. Once values have
+// memory, it knows what works in place.
+double cpu_lower_cost_ns(const cpu_lower_state *c, const cpu_lower_group *g);
 
 // ---- limits ----
 

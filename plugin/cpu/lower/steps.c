@@ -69,7 +69,7 @@ static uint32_t slot_of(emitter *e, cx_hlo_value *v)
 static void count(emitter *e, const cpu_lower_group *g)
 {
   cpu_run_program_info *info = &e->a->program->info;
-  double ns = cpu_lower_cost_ns(g);
+  double ns = cpu_lower_cost_ns(e->c, g);
   switch (g->kind) {
     case CPU_LOWER_GROUP_LOOP: info->n_compiled += g->n_ops; break;
     case CPU_LOWER_GROUP_KERNEL: info->n_library++; break;

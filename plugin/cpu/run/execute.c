@@ -126,6 +126,9 @@ static void run_loop(const execution *r, const cpu_run_step *s, void **pointers)
   for (int64_t k = 0; k < loop->n_phases; k++) {
     const cpu_jit_phase *phase = &loop->phases[k];
     loop_call call = { r->program->functions[s->index][k], pointers };
+    if (phase->to != 0 && pointers[phase->from] == pointers[phase->to]) {
+      continue;
+    }
     if (phase->extent <= phase->grain) {
       if (phase->extent > 0) call.function(pointers, 0, phase->extent);
     } else {
