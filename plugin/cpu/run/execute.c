@@ -105,6 +105,8 @@ static void resolve(const cpu_run_program *p, cpu_run_context *c,
       default: c->pointers[i] = results[slot->at]; break;
     }
   }
+  // Behind the slots, for loops that call others.
+  c->pointers[p->n_uses] = (void *)p->functions;
 }
 
 // ---- steps ----
@@ -242,6 +244,9 @@ static calx_status *run_step(execution *r, const cpu_run_step *s)
         if (*(const unsigned char *)at[0] == 0) return NULL;
         CALX_TRY(run_block(r, s->index + 1));
       }
+    case CPU_RUN_STEP_NATIVE:
+      p->functions[s->index][0](r->context->pointers, 0, 1);
+      return NULL;
     default: return run_branch(r, s, at[0]);
   }
 }

@@ -214,6 +214,7 @@ static bool step_ok(const cpu_run_program *p, size_t block,
   if (s->first > p->n_uses || s->n_slots > p->n_uses - s->first) return false;
   switch (s->kind) {
     case CPU_RUN_STEP_LOOP: return loop_ok(p, s);
+    case CPU_RUN_STEP_NATIVE: return s->index < p->n_loops;
     case CPU_RUN_STEP_KERNEL: return kernel_ok(p, s);
     case CPU_RUN_STEP_INTERPRET: return interpreted_ok(p, s);
     case CPU_RUN_STEP_COLLECTIVE: return collective_ok(p, s);
