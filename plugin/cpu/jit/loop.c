@@ -288,11 +288,9 @@ static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                          extent > 0 ? cpu_jit_grain(env, each) : 1,
                          s.inner == 1 ? 1 : env->target->lanes);
   if (w->in_place) {
-    const size_t input = cpu_jit_slot_of(env, w->values[0])->input;
-    LLVMValueRef same =
-        cpu_jit_compare(env, LLVMIntEQ, cpu_jit_buffer(env, input),
-                        cpu_jit_buffer(env, w->buffer), 0);
-    env->hi = cpu_jit_choose(env, same, env->lo, env->hi, 0);
+    k->phases[phase].from =
+        (int64_t)cpu_jit_slot_of(env, w->values[0])->input;
+    k->phases[phase].to = (int64_t)w->buffer;
   }
   if (extent > 0 && s.open) open_vectors(env, w, &s);
   if (extent > 0 && period > 0) periods(env, w, t, period, extent);

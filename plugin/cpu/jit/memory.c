@@ -157,7 +157,7 @@ static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
                          const cpu_jit_loc *p)
 {
-  return cpu_jit_load_at(env, pointer, e, p, 0);
+  return cpu_jit_load_at(env, pointer, e, p, env->memory_level);
 }
 
 cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,

@@ -62,6 +62,8 @@ typedef enum cpu_run_step_kind {
   CPU_RUN_STEP_IF,
   // index: the first of n blocks. Slot: the selector, an i32.
   CPU_RUN_STEP_CASE,
+  // A WHILE and all inside of it as one function. index: of the loop.
+  CPU_RUN_STEP_NATIVE,
   CPU_RUN_STEP_KINDS
 } cpu_run_step_kind;
 
@@ -85,7 +87,7 @@ typedef struct cpu_run_loop {
 } cpu_run_loop;
 
 // The code that one thread of the compiler has made.
-#define CPU_RUN_OBJECTS 8
+#define CPU_RUN_OBJECTS 9
 typedef struct cpu_run_object_part {
   char *bytes;  // an ELF object
   size_t size;
