@@ -130,7 +130,8 @@ void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
 
 // Fill in a kernel that is zero but for desc and threads; the caller frees it
 // on failure. They may set the choice.
-calx_status *cpu_kernel_dot_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
+                                bool tune) CALX_MUST_USE;
 calx_status *cpu_kernel_linalg_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_fft_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,

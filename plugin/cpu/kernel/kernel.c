@@ -38,7 +38,7 @@ double cpu_kernel_flops(const cpu_kernel_desc *desc)
 static calx_status *new_of_kind(cpu_kernel *k, cpu_threads *pool, bool tune)
 {
   switch (k->desc.words[0]) {
-    case CPU_KERNEL_DOT: return cpu_kernel_dot_new(k);
+    case CPU_KERNEL_DOT: return cpu_kernel_dot_new(k, pool, tune);
     case CPU_KERNEL_CONV: return cpu_kernel_conv_new(k, pool, tune);
     case CPU_KERNEL_CHOLESKY:
     case CPU_KERNEL_SOLVE: return cpu_kernel_linalg_new(k);

@@ -2,8 +2,9 @@
 // Fourier transforms.
 //
 // A kernel is made from a description without pointers, so that an executable
-// can store it, with the choice that measuring made. f32 (and bf16 and f16,
-// widened) run on oneDNN, on the device's thread pool. Small products,
+// can store it, with the choice that measuring made. f32 (and f16, widened) run
+// on oneDNN, on the device's thread pool; so does bf16, as it is where that is
+// faster (matmul.h), else widened. Small products,
 // convolutions with few channels, other types, and everything if there is no
 // oneDNN, run in loops of this module. libdnnl is loaded for the first kernel
 // that needs it. Several threads may run a kernel at the same time, each with
@@ -29,9 +30,9 @@ bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out);
 
 // Makes the kernel for pools of cpu_threads_size(pool) threads. The description
 // is checked, because it may come from a file. If it has a choice, that is
-// used. Else, with `tune`, times the candidates for a convolution on arbitrary
-// data and writes the choice to `desc`. Without `tune`, and for products, a
-// rule decides.
+// used. Else, with `tune`, times the candidates for a convolution, and once
+// bf16 against f32, on arbitrary data and writes the choice to `desc`. Without
+// `tune`, and for other products, a rule decides.
 calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
                             cpu_kernel **out) CALX_MUST_USE;
 void cpu_kernel_free(cpu_kernel *kernel);
