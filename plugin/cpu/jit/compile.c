@@ -173,6 +173,7 @@ static calx_status *emit_root(cpu_jit_env *env, cpu_jit_kernel *k,
       return cpu_jit_is_tiled(env, root) ? cpu_jit_kernel_tiled(env, k)
                                          : cpu_jit_kernel_select(env, k);
     case CX_HLO_OP_SORT: return cpu_jit_kernel_sort(env, k);
+    case CX_HLO_OP_REDUCE_WINDOW: return cpu_jit_kernel_scan(env, k);
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return cpu_jit_kernel_update(env, k);
     default: return cpu_jit_kernel_rng(env, k);
   }

@@ -23,13 +23,18 @@ typedef enum cpu_jit_class {
                     // fused as said by cpu_jit_fuses()
 } cpu_jit_class;
 
-// These need no LLVM: they are also in the engine itself (class.c).
+// These need no LLVM: they are also in the engine itself (class.c,
+// scan_form.c).
 cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op);
 // Whether the producer of operand `i` may be in the same kernel as `op`.
 bool cpu_jit_fuses(const cx_hlo_op *op, size_t i);
 // An estimate of the time per element of the result, in ns on one thread of a
 // vectorized loop, without loading operands and storing the result.
 double cpu_jit_op_ns(const cx_hlo_op *op);
+// Whether a reduce_window of one operand is a prefix scan along a dimension,
+// from its end if `reverse`: the operation is associative and the padding is
+// its identity (scan_form.c).
+bool cpu_jit_scan_of(const cx_hlo_op *op, size_t *out_dim, bool *out_reverse);
 
 #define CPU_JIT_PIECES 16  // most operands of a concatenation
 

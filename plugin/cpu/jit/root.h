@@ -13,6 +13,7 @@ bool cpu_jit_is_tiled(const cpu_jit_env *env, const cx_hlo_op *op);
 calx_status *cpu_jit_kernel_tiled(cpu_jit_env *env, cpu_jit_kernel *k);
 // dynamic_update_slice, in loop.c.
 calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k);
+calx_status *cpu_jit_kernel_scan(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_sort(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_rng(cpu_jit_env *env, cpu_jit_kernel *k);
 // random.c: words of 32 bits, lane by lane, for counters of 64 and of 128 bits.

@@ -41,7 +41,8 @@ static inline int64_t cpu_run_align_up(int64_t n)
 typedef enum cpu_run_step_kind {
   // index: of the loop. Slots: the loop's buffers.
   CPU_RUN_STEP_LOOP,
-  // index: of the kernel. Slots: lhs, rhs, result, scratch.
+  // index: of the kernel. Slots: lhs, rhs, result, scratch and, where it has
+  // one, a second result.
   CPU_RUN_STEP_KERNEL,
   // index: of the outlined function. Slots: its parameters, then its results.
   CPU_RUN_STEP_INTERPRET,

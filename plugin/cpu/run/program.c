@@ -189,14 +189,17 @@ static bool collective_ok(const cpu_run_program *p, const cpu_run_step *s)
 
 static bool kernel_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
-  if (s->index >= p->n_kernels || s->n_slots != 4) return false;
+  if (s->index >= p->n_kernels) return false;
   const cpu_kernel *k = p->kernels[s->index];
+  const size_t second = cpu_kernel_second_size(k);
+  if (s->n_slots != (second == 0 ? 4u : 5u)) return false;
   size_t lhs = 0, rhs = 0, out = 0;
   cpu_kernel_sizes(k, &lhs, &rhs, &out);
   return (uint64_t)use_bytes(p, s, 0) >= lhs &&
          (uint64_t)use_bytes(p, s, 1) >= rhs &&
          (uint64_t)use_bytes(p, s, 2) >= out &&
-         (uint64_t)use_bytes(p, s, 3) >= cpu_kernel_scratch(k);
+         (uint64_t)use_bytes(p, s, 3) >= cpu_kernel_scratch(k) &&
+         (second == 0 || (uint64_t)use_bytes(p, s, 4) >= second);
 }
 
 // The blocks that a step runs come after the step's own block, so that no block
