@@ -1,8 +1,8 @@
 // opt/chlo: the operations of CHLO that are functions of elements.
 //
 // Functions are computed in f64 and rounded once to the operand's type. Only
-// erf of f32 and narrower types is computed in f32, because models use it on
-// large tensors.
+// erf of f32 and narrower types, and erfc of those of 16 bits, are computed in
+// f32, because models use them on large tensors.
 #include <math.h>
 
 #include "opt/chlo.h"
@@ -56,6 +56,9 @@ static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
   if (!cx_hlo_elem_is_float(e)) return NULL;
   if (f->real == cpu_opt_erf && e != CX_HLO_F64) {
     return converted(b, cpu_opt_erf_f32(b, converted(b, x, CX_HLO_F32)), e);
+  }
+  if (f->real == cpu_opt_erfc && cx_hlo_elem_bits(e) <= 16) {
+    return converted(b, cpu_opt_erfc_narrow(b, converted(b, x, CX_HLO_F32)), e);
   }
   return converted(b, f->real(b, converted(b, x, CX_HLO_F64)), e);
 }
