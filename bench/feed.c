@@ -2,10 +2,10 @@
 //
 //   feed FILE ARGUMENTS RESULTS [--plugin=NAME] [--steps=N]
 //
-// ARGUMENTS has the arguments' bytes, one after the other, dense. RESULTS gets the
-// results of the last of N steps (1) in the same form. Results that take an
-// argument's memory are the next step's argument. Prints the last result of each
-// step where that is one f32, as a training step's loss.
+// ARGUMENTS has the arguments' bytes, one after the other, dense. RESULTS gets
+// the results of the last of N steps (1) in the same form. Results that take an
+// argument's memory are the next step's argument. Prints the last result of
+// each step where that is one f32, as a training step's loss.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

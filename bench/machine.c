@@ -2,14 +2,17 @@
 //
 //   machine [--threads=N]
 //
-// Prints the multiply-adds of f32 in registers (GFLOP/s, two a multiply-add) and
-// the triad a = b + s c over 64 MB a thread (GB/s of the three arrays, as STREAM,
-// McCalpin 1995), of N threads together: the best of some runs of 10 ms. bench/run
-// has it before and after each row, to tell a busy machine from a slow program.
-#include <pthread.h>
+// Prints the multiply-adds of f32 in registers (GFLOP/s, two a multiply-add)
+// and the triad a = b + s c over 64 MB a thread (GB/s of the three arrays, as
+// STREAM, McCalpin 1995), of N threads together: the best of some runs of 10
+// ms. bench/run has it before and after each row, to tell a busy machine from a
+// slow program.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "base/thread.h"
 #include "measure.h"
 
 enum { LANES = 16, CHAINS = 12, RUNS = 5, TURNS = 200000, MOST_THREADS = 256 };
@@ -17,9 +20,11 @@ enum { ELEMENTS = 64 << 20 >> 2 };  // of the three arrays of a thread
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
+static atomic_long arrived;  // at a start, ever
+
 typedef struct worker {
-  pthread_t thread;
-  pthread_barrier_t *barrier;
+  cx_thread thread;
+  long n_threads, starts;
   float *arrays;
   double flops, bytes;  // best rates
 } worker;
@@ -55,19 +60,27 @@ static double triad(float *arrays)
   return 3.0 * sizeof *a * (double)n / ns;
 }
 
-static void *work(void *arg)
+// Waits until all have come to this start.
+static void start_together(worker *w)
+{
+  const long wanted = ++w->starts * w->n_threads;
+  atomic_fetch_add(&arrived, 1);
+  const struct timespec pause = { .tv_nsec = 1000 };
+  while (atomic_load(&arrived) < wanted) nanosleep(&pause, NULL);
+}
+
+static void work(void *arg)
 {
   worker *w = arg;
   for (size_t i = 0; i < ELEMENTS; i++) w->arrays[i] = 1;
   for (int i = 0; i < RUNS; i++) {
-    pthread_barrier_wait(w->barrier);
+    start_together(w);
     const double flops = multiply_adds();
-    pthread_barrier_wait(w->barrier);
+    start_together(w);
     const double bytes = triad(w->arrays);
     if (flops > w->flops) w->flops = flops;
     if (bytes > w->bytes) w->bytes = bytes;
   }
-  return NULL;
 }
 
 int main(int argc, char **argv)
@@ -76,20 +89,18 @@ int main(int argc, char **argv)
   bench_check_options(argc, argv, options, "machine [--threads=N]");
   const long n = bench_count(argc, argv, "threads", 1, 1, MOST_THREADS);
   static worker workers[MOST_THREADS];
-  pthread_barrier_t barrier;
-  pthread_barrier_init(&barrier, NULL, (unsigned)n);
   for (long i = 0; i < n; i++) {
-    workers[i].barrier = &barrier;
+    workers[i].n_threads = n;
     workers[i].arrays = malloc(ELEMENTS * sizeof(float));
-    if (workers[i].arrays == NULL ||
-        pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0) {
-      fprintf(stderr, "machine: no memory or thread\n");
+    if (workers[i].arrays == NULL) {
+      fprintf(stderr, "machine: no memory\n");
       return 1;
     }
+    bench_need(cx_thread_start(&workers[i].thread, work, &workers[i]));
   }
   double flops = 0, bytes = 0;
   for (long i = 0; i < n; i++) {
-    pthread_join(workers[i].thread, NULL);
+    cx_thread_join(&workers[i].thread);
     free(workers[i].arrays);
     flops += workers[i].flops;
     bytes += workers[i].bytes;

@@ -4,8 +4,8 @@
 //   startup [--rounds=N] [--batch=B]
 //
 // Medians over N processes each, with an empty and with a filled disk cache, as
-// lines of name=value pairs that bench/mnist reads. The files that a process maps
-// are in the page cache: one round runs before the counted ones.
+// lines of name=value pairs that bench/mnist reads. The files that a process
+// maps are in the page cache: one round runs before the counted ones.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 //   versus FILE [--plugin=NAME] [--other=NAME] [--rounds=N] [--ms=T]
 //
 // Prints one line: the median step of each, of N rounds (7) in which each runs
-// for T ms (4) or three steps, the ratio (over 1: the first is faster), the time
-// to compile on each, and how far apart the results of the first step are: the
-// largest difference of an element over the largest magnitude in its result,
-// NaN where only one has a NaN or an infinity; of integers and booleans the
-// share of elements that differ.
+// for T ms (4) or three steps, the ratio (over 1: the first is faster), the
+// time to compile on each, and how far apart the results of the first step are:
+// the largest difference of an element over the largest magnitude in its
+// result, NaN where only one has a NaN or an infinity; of integers and booleans
+// the share of elements that differ.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 #include "measure.h"
 #include "text.h"
 
-#define USAGE "versus FILE [--plugin=NAME] [--other=NAME] [--rounds=N] [--ms=T]\n"
+#define USAGE \
+  "versus FILE [--plugin=NAME] [--other=NAME] [--rounds=N] [--ms=T]\n"
 
 enum { N_SIDES = 2 };
 
@@ -32,8 +33,8 @@ typedef struct side {
 static char *read_result(const bench_run *r, size_t i)
 {
   const cx_pjrt_shape *s = &r->program->results[i];
-  const size_t bytes = bench_shape_elements(s) *
-                       calx_dtype_size(cx_pjrt_dtype_of(s->type));
+  const size_t bytes =
+      bench_shape_elements(s) * calx_dtype_size(cx_pjrt_dtype_of(s->type));
   char *data = malloc(bytes + 1);
   if (data == NULL) abort();
   bench_need(cx_pjrt_buffer_to_host(r->results[i], data, bytes));
@@ -85,7 +86,8 @@ static double distance(const bench_run *x, const bench_run *y, size_t i)
 static double first_step(side *sides)
 {
   double ms = 0, apart = 0;
-  for (int k = 0; k < N_SIDES; k++) bench_need(bench_run_step(&sides[k].run, &ms));
+  for (int k = 0; k < N_SIDES; k++)
+    bench_need(bench_run_step(&sides[k].run, &ms));
   for (size_t i = 0; i < sides[0].run.program->signature.n_results; i++) {
     const double d = distance(&sides[0].run, &sides[1].run, i);
     if (isnan(d) || d > apart) apart = d;
@@ -112,6 +114,17 @@ static void one_round(side *s, double length)
     spent += ms;
   }
   bench_add(&s->rounds, bench_median(&steps));
+}
+
+static void report(side *sides, double apart, const char *file)
+{
+  const double ours = bench_median(&sides[0].rounds);
+  const double theirs = bench_median(&sides[1].rounds);
+  printf(
+      "ms=%.5f other_ms=%.5f ratio=%.3f compile_ms=%.1f "
+      "other_compile_ms=%.1f apart=%.2g file=%s\n",
+      ours, theirs, theirs / ours, sides[0].run.compile_ms,
+      sides[1].run.compile_ms, apart, file);
 }
 
 int main(int argc, char **argv)
@@ -146,12 +159,7 @@ int main(int argc, char **argv)
   for (long i = 0; i < rounds; i++) {
     for (int k = 0; k < N_SIDES; k++) one_round(&sides[k], length);
   }
-  const double ours = bench_median(&sides[0].rounds);
-  const double theirs = bench_median(&sides[1].rounds);
-  printf("ms=%.5f other_ms=%.5f ratio=%.3f compile_ms=%.1f "
-         "other_compile_ms=%.1f apart=%.2g file=%s\n",
-         ours, theirs, theirs / ours, sides[0].run.compile_ms,
-         sides[1].run.compile_ms, apart, file);
+  report(sides, apart, file);
   for (int k = 0; k < N_SIDES; k++) {
     bench_run_close(&sides[k].run);
     cx_pjrt_client_close(clients[k]);
