@@ -4,7 +4,7 @@ import math
 import platform
 import statistics
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from rows import ROWS
 
@@ -23,6 +23,13 @@ def medians(log, field="ms"):
             found[line["row"], line["threads"]][line["who"]].append(line[field])
     return {key: {who: statistics.median(v) for who, v in whos.items()}
             for key, whos in found.items()}
+
+
+def rounds_of(log):
+    """How many runs the medians are of, in words."""
+    counts = Counter((x["row"], x["threads"], x["who"]) for x in log if "who" in x)
+    least, most = min(counts.values(), default=0), max(counts.values(), default=0)
+    return f"{least} to {most} rounds" if least < most else f"{most} round{'s' * (most != 1)}"
 
 
 def ratio_of(times):
@@ -120,7 +127,7 @@ def write(log_path, out, missing, cliffs=None):
     lines = ["# Results", "",
              "Written by `bench/run`; [README.md](README.md) says how the numbers are taken.", "",
              f"{time.strftime('%Y-%m-%d')}, {processor()}, Linux {platform.release()}; "
-             f"{', '.join(versions) or 'no peers'}. Medians over alternating rounds; over 1: "
+             f"{', '.join(versions) or 'no peers'}. Medians over {rounds_of(log)}, alternating; over 1: "
              "ours is faster than the best of the peers.", ""]
     lines += ["Missing: " + m + "." for m in missing] + [""] * bool(missing)
     for group, title in (("training", "Training step"), ("operations", "Operations"),

@@ -35,7 +35,7 @@ def check_table(folder):
     for wanted in ("| MLP 784-256-256-10 b64, Adam | torch 4 / - | 2 / - | 2.00 / - | 1.8 / 1.8 |",
                    "| sort of 1,000,000 i32 | - | - / 50.00 us | - | 1 / 1 |",
                    "with JAX's text | | | 1.00 of 2 / - |", "| mlp | 0.100 | 1.000 | - | 10.0 |",
-                   "| 1 | 100, lowest 80 | 25, lowest 20 |", "jax 7.7", "Missing: torch: not here.",
+                   "| 1 | 100, lowest 80 | 25, lowest 20 |", "jax 7.7", "Medians over 1 to 3 rounds", "Missing: torch: not here.",
                    "the cliffs"):
         assert wanted in text, f"no '{wanted}' in\n{text}"
     svg = (folder / "results.svg").read_text()
