@@ -21,8 +21,8 @@ typedef struct transform_plan {
   cpu_kernel_fft_line lines[3];  // of the dimensions
   cpu_kernel_fft_form forms[2];  // of the last one's lines
   double scale;                  // of the last pass
-  bool inside;      // the threads share each line of the last dimension
-  size_t half_at;   // IRFFT: the other dimensions' results
+  bool inside;     // the threads share each line of the last dimension
+  size_t half_at;  // IRFFT: the other dimensions' results
   size_t rows_at, rows_each;      // two rows of numbers for each thread
   size_t blocks_at, blocks_each;  // for each thread
 } transform_plan;
@@ -416,7 +416,8 @@ static int64_t size_lines(transform_plan *p, cpu_kernel_math math,
   for (int64_t i = 0; i < d->n_dims; i++) numbers *= d->length[i];
   for (int64_t i = 0; numbers > 0 && i < d->n_dims; i++) {
     const bool final = i + 1 == d->n_dims;
-    cpu_kernel_fft_line_set(final ? last : d->length[i], math, final,
+    cpu_kernel_fft_line_set(final ? last : d->length[i], math,
+                            final ? product(d, i) : 0,
                             final && last < d->length[i], &p->lines[i]);
     out_bytes[i] = cpu_kernel_fft_line_bytes(&p->lines[i], math);
   }

@@ -67,9 +67,9 @@ typedef struct cpu_kernel_fft_blocks {
   const cpu_kernel_fft_line *line;
   const cpu_kernel_fft_stages *stages;
   cpu_kernel_fft_place from, to;
-  int64_t lines;              // of a group
-  bool swap_from, swap_to;    // real and imaginary parts
-  bool turned;                // the results are multiplied by the line's steps
+  int64_t lines;            // of a group
+  bool swap_from, swap_to;  // real and imaginary parts
+  bool turned;              // the results are multiplied by the line's steps
   double scale;
 } cpu_kernel_fft_blocks;
 
