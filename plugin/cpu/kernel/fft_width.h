@@ -53,8 +53,10 @@
 #else
 #define LANES 4
 #endif
-#include "kernel/fft_block.h"
 #include "kernel/fft_radix.h"
+
+#include "kernel/fft_block.h"
+
 #include "kernel/fft_row.h"
 #undef T
 #undef FFT_OF
@@ -77,8 +79,10 @@
 #else
 #define LANES 2
 #endif
-#include "kernel/fft_block.h"
 #include "kernel/fft_radix.h"
+
+#include "kernel/fft_block.h"
+
 #include "kernel/fft_row.h"
 
 const cpu_kernel_fft_fns FFT_NAME[2] = {
