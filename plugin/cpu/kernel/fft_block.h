@@ -174,7 +174,7 @@ static void FFT_OF(mirror)(int64_t n, NUMBER *x)
 static void FFT_OF(load)(const cpu_kernel_fft_blocks *b, const T *from,
                          int64_t lines, int64_t line, NUMBER *x)
 {
-  const cpu_kernel_fft_place *p = &b->from;
+  const cpu_kernel_fft_access *p = &b->from;
   const int64_t n = cpu_kernel_fft_count(line, p->form);
   if (p->form == CPU_KERNEL_FFT_REAL) {
     FFT_OF(load_along)(from, p->lane, lines, n, true, false, (VEC *)x);
@@ -196,7 +196,7 @@ static void FFT_OF(load)(const cpu_kernel_fft_blocks *b, const T *from,
 static void FFT_OF(store)(const cpu_kernel_fft_blocks *b, NUMBER *x,
                           int64_t lines, int64_t line, T *to)
 {
-  const cpu_kernel_fft_place *p = &b->to;
+  const cpu_kernel_fft_access *p = &b->to;
   const int64_t n = cpu_kernel_fft_count(line, p->form);
   const T factor = (T)b->scale;
   if (p->form == CPU_KERNEL_FFT_PACKED) {

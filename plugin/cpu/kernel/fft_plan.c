@@ -6,6 +6,15 @@
 
 #include "base/alloc.h"
 
+const cpu_kernel_fft_fns *cpu_kernel_fft_get(cpu_kernel_math math)
+{
+  switch (cpu_kernel_vector_bytes()) {
+    case 64: return &cpu_kernel_fft_64[math];
+    case 32: return &cpu_kernel_fft_32[math];
+    default: return &cpu_kernel_fft_16[math];
+  }
+}
+
 // ---- sizes ------------------------------------------------------------------
 
 // Sets the factors, the largest first: the first stage multiplies by no roots.
@@ -221,11 +230,11 @@ static calx_status *fill_filter(const table_writer *w, cpu_kernel_fft_line *l,
     put_turn(&own, x, k, 1, k * k % (2 * l->n), 2 * l->n);
     if (k > 0) memcpy(x + 2 * (l->wide - k), x + 2 * k, 2 * sizeof *x);
   }
-  const cpu_kernel_fft_place place = { .at = (unsigned char *)x, .step = 2 };
+  const cpu_kernel_fft_access access = { .at = (unsigned char *)x, .step = 2 };
   const cpu_kernel_fft_blocks b = { .line = &plain,
                                     .stages = &plain.first,
-                                    .from = place,
-                                    .to = place,
+                                    .from = access,
+                                    .to = access,
                                     .lines = 1,
                                     .scale = 1.0 / (double)l->wide };
   fns->run(&b, 0, 1, memory + own.bytes + numbers);

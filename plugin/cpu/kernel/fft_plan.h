@@ -4,6 +4,9 @@
 
 #include "kernel/fft.h"
 
+// Of this processor.
+const cpu_kernel_fft_fns *cpu_kernel_fft_get(cpu_kernel_math math);
+
 // Sets the sizes of a line of n numbers. `lines`: 0, or how many there are
 // whose numbers are neighbours in memory, so that they can be split; `halved`:
 // it is a real line of 2 n.
