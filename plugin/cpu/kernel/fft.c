@@ -21,8 +21,8 @@ typedef struct transform_plan {
   cpu_kernel_fft_line lines[3];  // of the dimensions
   cpu_kernel_fft_form forms[2];  // of the last one's lines
   double scale;                  // of the last pass
-  bool inside;      // the threads share each line of the last dimension
-  size_t half_at;   // IRFFT: the other dimensions' results
+  bool inside;     // the threads share each line of the last dimension
+  size_t half_at;  // IRFFT: the other dimensions' results
   size_t rows_at, rows_each;      // two rows of numbers for each thread
   size_t blocks_at, blocks_each;  // for each thread
 } transform_plan;
@@ -95,16 +95,16 @@ typedef struct fft_run {
 } fft_run;
 
 // What is divided among the threads: blocks, or vectors of a row.
-typedef struct part {
+typedef struct fft_part {
   const fft_run *run;
   const cpu_kernel_fft_blocks *blocks;
   cpu_kernel_fft_row_fn *fn;
   const cpu_kernel_fft_row *row;
-} part;
+} fft_part;
 
 static void run_blocks(void *user, int64_t lo, int64_t hi)
 {
-  const part *s = user;
+  const fft_part *s = user;
   const transform_plan *p = s->run->p;
   const size_t rank = (size_t)cpu_kernel_rank(s->run->pool);
   p->fns->run(s->blocks, lo, hi,
@@ -113,7 +113,7 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
 
 static void run_row(void *user, int64_t lo, int64_t hi)
 {
-  const part *s = user;
+  const fft_part *s = user;
   s->fn(s->row, lo, hi);
 }
 
@@ -127,7 +127,7 @@ static void all_blocks(const fft_run *r, const cpu_kernel_fft_blocks *b,
                        int64_t groups)
 {
   const int64_t lanes = r->p->fns->lanes;
-  part s = { .run = r, .blocks = b };
+  fft_part s = { .run = r, .blocks = b };
   cpu_threads_for(r->pool, groups * ((b->lines + lanes - 1) / lanes),
                   grain(b->stages->n * lanes), run_blocks, &s);
 }
@@ -136,24 +136,24 @@ static void all_of_row(const fft_run *r, const cpu_kernel_fft_row *row,
                        cpu_kernel_fft_row_fn *fn, int64_t numbers)
 {
   const int64_t lanes = r->p->fns->lanes;
-  part s = { .run = r, .fn = fn, .row = row };
+  fft_part s = { .run = r, .fn = fn, .row = row };
   cpu_threads_for(r->pool, (numbers + lanes - 1) / lanes, grain(lanes), run_row,
                   &s);
 }
 
 // ---- one line of neighbours -------------------------------------------------
 
-typedef struct ends {
+typedef struct line_ends {
   const void *from;
   void *to;
   bool swap_from, swap_to;
   double scale;
-} ends;
+} line_ends;
 
 // The matrix [first.n][second.n] of from, by its columns, to its transpose in
 // `other`, and the columns of that.
 static void run_split(const fft_run *r, const cpu_kernel_fft_line *l,
-                      const ends *e, unsigned char *other)
+                      const line_ends *e, unsigned char *other)
 {
   const int64_t a = l->first.n, b = l->second.n;
   const cpu_kernel_fft_blocks columns = {
@@ -186,7 +186,7 @@ static void convolve(const fft_run *r, const cpu_kernel_fft_row *row,
                      unsigned char *work, unsigned char *other)
 {
   const cpu_kernel_fft_line *l = row->line;
-  const ends e = { .from = work, .to = work, .scale = 1 };
+  const line_ends e = { .from = work, .to = work, .scale = 1 };
   const cpu_kernel_fft_row in_place = { .line = l, .to = work };
   all_of_row(r, row, r->p->fns->chirp, l->wide);
   run_split(r, l, &e, other);
@@ -204,8 +204,8 @@ static void run_line(const fft_run *r, const void *from, void *to,
   unsigned char *work = rows, *other = rows + p->rows_each / 2;
   const bool inverse = p->d.how == IFFT || p->d.how == IRFFT;
   const bool whole = p->forms[0] != CPU_KERNEL_FFT_HALF;
-  ends e = { from, to, p->forms[0] == CPU_KERNEL_FFT_NUMBERS && inverse,
-             whole && inverse, p->scale };
+  line_ends e = { from, to, p->forms[0] == CPU_KERNEL_FFT_NUMBERS && inverse,
+                  whole && inverse, p->scale };
   if (p->forms[0] != CPU_KERNEL_FFT_NUMBERS) {
     const cpu_kernel_fft_row row = {
       .line = l, .form = p->forms[0], .from = from, .to = work
@@ -222,7 +222,7 @@ static void run_line(const fft_run *r, const void *from, void *to,
     };
     convolve(r, &row, work, other);
   } else {
-    if (closes) e = (ends){ e.from, work, e.swap_from, false, 1 };
+    if (closes) e = (line_ends){ e.from, work, e.swap_from, false, 1 };
     run_split(r, l, &e, other);
   }
   const cpu_kernel_fft_row row = { .line = l,
@@ -239,16 +239,16 @@ static void run_line(const fft_run *r, const void *from, void *to,
 
 // ---- passes -----------------------------------------------------------------
 
-typedef struct lines {
+typedef struct fft_lines {
   const fft_run *run;
   const unsigned char *from;
   unsigned char *to;
   int64_t from_line, to_line;  // bytes
-} lines;
+} fft_lines;
 
 static void run_lines(void *user, int64_t lo, int64_t hi)
 {
-  const lines *s = user;
+  const fft_lines *s = user;
   const transform_plan *p = s->run->p;
   const size_t rank = p->inside ? 0 : (size_t)cpu_kernel_rank(s->run->pool);
   for (int64_t i = lo; i < hi; i++) {
@@ -279,7 +279,7 @@ static void last_pass(const fft_run *r, const void *from, void *to)
   const int64_t width[2] = { elements(l->n, p->forms[0]),
                              elements(l->n, p->forms[1]) };
   if (l->second.n > 1) {
-    lines s = { r, from, to, width[0] * p->size, width[1] * p->size };
+    fft_lines s = { r, from, to, width[0] * p->size, width[1] * p->size };
     if (p->inside) {
       run_lines(&s, 0, n);
     } else {
@@ -314,14 +314,14 @@ static void pass(const fft_run *r, int64_t i, int64_t last, const void *from,
   const bool inverse = d->how == IFFT || d->how == IRFFT;
   int64_t inner = last;
   for (int64_t k = i + 1; k + 1 < d->n_dims; k++) inner *= d->length[k];
-  const cpu_kernel_fft_place place = { .at = (unsigned char *)(uintptr_t)from,
-                                       .group = 2 * inner * d->length[i],
-                                       .lane = 2,
-                                       .step = 2 * inner };
+  const cpu_kernel_fft_access access = { .at = (unsigned char *)(uintptr_t)from,
+                                         .group = 2 * inner * d->length[i],
+                                         .lane = 2,
+                                         .step = 2 * inner };
   cpu_kernel_fft_blocks b = { .line = &p->lines[i],
                               .stages = &p->lines[i].first,
-                              .from = place,
-                              .to = place,
+                              .from = access,
+                              .to = access,
                               .lines = inner,
                               .swap_from = inverse,
                               .swap_to = inverse,
@@ -358,15 +358,6 @@ static calx_status *run_fft(const cpu_kernel *kernel, cpu_threads *pool,
 }
 
 // ---- making -----------------------------------------------------------------
-
-const cpu_kernel_fft_fns *cpu_kernel_fft_get(cpu_kernel_math math)
-{
-  switch (cpu_kernel_vector_bytes()) {
-    case 64: return &cpu_kernel_fft_64[math];
-    case 32: return &cpu_kernel_fft_32[math];
-    default: return &cpu_kernel_fft_16[math];
-  }
-}
 
 // The last dimension's line: a real one of an even length has half the numbers.
 static int64_t shape_last(transform_plan *p)
@@ -416,7 +407,8 @@ static int64_t size_lines(transform_plan *p, cpu_kernel_math math,
   for (int64_t i = 0; i < d->n_dims; i++) numbers *= d->length[i];
   for (int64_t i = 0; numbers > 0 && i < d->n_dims; i++) {
     const bool final = i + 1 == d->n_dims;
-    cpu_kernel_fft_line_set(final ? last : d->length[i], math, final,
+    cpu_kernel_fft_line_set(final ? last : d->length[i], math,
+                            final ? product(d, i) : 0,
                             final && last < d->length[i], &p->lines[i]);
     out_bytes[i] = cpu_kernel_fft_line_bytes(&p->lines[i], math);
   }

@@ -55,21 +55,21 @@ typedef enum cpu_kernel_fft_form {
 
 // Where the lines of a block are, in real elements. Lines are `lane` apart in a
 // group, a line's numbers `step`; one of them is the size of a number.
-typedef struct cpu_kernel_fft_place {
+typedef struct cpu_kernel_fft_access {
   unsigned char *at;
   int64_t group, lane, step;
   cpu_kernel_fft_form form;
-} cpu_kernel_fft_place;
+} cpu_kernel_fft_access;
 
 // Lines that are transformed in blocks of `lanes`: the blocks of a group, and
 // so on.
 typedef struct cpu_kernel_fft_blocks {
   const cpu_kernel_fft_line *line;
   const cpu_kernel_fft_stages *stages;
-  cpu_kernel_fft_place from, to;
-  int64_t lines;              // of a group
-  bool swap_from, swap_to;    // real and imaginary parts
-  bool turned;                // the results are multiplied by the line's steps
+  cpu_kernel_fft_access from, to;
+  int64_t lines;            // of a group
+  bool swap_from, swap_to;  // real and imaginary parts
+  bool turned;              // the results are multiplied by the line's steps
   double scale;
 } cpu_kernel_fft_blocks;
 
@@ -105,7 +105,6 @@ typedef struct cpu_kernel_fft_fns {
 extern const cpu_kernel_fft_fns cpu_kernel_fft_16[2];
 extern const cpu_kernel_fft_fns cpu_kernel_fft_32[2];
 extern const cpu_kernel_fft_fns cpu_kernel_fft_64[2];
-const cpu_kernel_fft_fns *cpu_kernel_fft_get(cpu_kernel_math math);
 
 // The numbers of a line in a form.
 static inline int64_t cpu_kernel_fft_count(int64_t n, cpu_kernel_fft_form form)

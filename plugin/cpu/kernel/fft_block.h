@@ -1,67 +1,16 @@
 // kernel/fft_block: blocks of lines for one element type T, included by
 // fft_width.h once for each.
 
-// ---- numbers in memory ------------------------------------------------------
-
-INLINE NUMBER FFT_OF(get)(const T *from)
-{
-  const VEC *v = (const VEC *)from;
-  return (NUMBER){ SHUFFLE(v[0], v[1], EVERY, 0),
-                   SHUFFLE(v[0], v[1], EVERY, 1) };
-}
-
-INLINE void FFT_OF(put)(T *to, NUMBER x)
-{
-  VEC *v = (VEC *)to;
-  v[0] = SHUFFLE(x.re, x.im, IN_TURN, 0);
-  v[1] = SHUFFLE(x.re, x.im, IN_TURN, 1);
-}
-
-// n numbers; the other lanes are zeros.
-INLINE NUMBER FFT_OF(get_some)(const T *from, int64_t n)
-{
-  if (n >= LANES) return FFT_OF(get)(from);
-  T some[2 * LANES] = { 0 };
-  memcpy(some, from, (size_t)n * 2 * sizeof(T));
-  return FFT_OF(get)(some);
-}
-
-INLINE void FFT_OF(put_some)(T *to, NUMBER x, int64_t n)
-{
-  if (n >= LANES) {
-    FFT_OF(put)(to, x);
-    return;
-  }
-  T some[2 * LANES];
-  FFT_OF(put)(some, x);
-  memcpy(to, some, (size_t)n * 2 * sizeof(T));
-}
-
-INLINE NUMBER FFT_OF(swap)(NUMBER x, bool swapped)
-{
-  return swapped ? (NUMBER){ x.im, x.re } : x;
-}
-
-INLINE NUMBER FFT_OF(scale)(NUMBER x, T factor)
-{
-  return (NUMBER){ x.re * factor, x.im * factor };
-}
-
-INLINE NUMBER FFT_OF(conjugate)(NUMBER x)
-{
-  return (NUMBER){ x.re, -x.im };
-}
-
 // ---- lines whose numbers are neighbours -------------------------------------
 
 INLINE void FFT_OF(transpose)(VEC *r)
 {
-#define EXCHANGE(s)                          \
+#define EXCHANGE(s)                                \
   for (int i = 0; (s) < LANES && i < LANES; i++) { \
-    if ((i & (s)) != 0) continue;            \
-    const VEC a = r[i], b = r[i + (s)];      \
-    r[i] = SHUFFLE(a, b, LOW, s);            \
-    r[i + (s)] = SHUFFLE(a, b, HIGH, s);     \
+    if ((i & (s)) != 0) continue;                  \
+    const VEC a = r[i], b = r[i + (s)];            \
+    r[i] = SHUFFLE(a, b, LOW, s);                  \
+    r[i + (s)] = SHUFFLE(a, b, HIGH, s);           \
   }
   EXCHANGE(1)
   EXCHANGE(2)
@@ -110,6 +59,20 @@ INLINE void FFT_OF(load_along)(const T *from, int64_t lane, int64_t lines,
   }
 }
 
+// Stores LANES vectors, of the elements from `at` on of lines of n.
+INLINE void FFT_OF(store_chunk)(VEC *r, int64_t n, T *to, int64_t lane,
+                                int64_t lines)
+{
+  FFT_OF(transpose)(r);
+  for (int64_t k = 0; k < lines; k++) {
+    if (n >= LANES) {
+      *(VEC *)(to + k * lane) = r[k];
+    } else {
+      memcpy(to + k * lane, &r[k], (size_t)n * sizeof(T));
+    }
+  }
+}
+
 INLINE void FFT_OF(store_along)(const VEC *x, int64_t n, bool real,
                                 bool swapped, T factor, T *to, int64_t lane,
                                 int64_t lines)
@@ -121,14 +84,26 @@ INLINE void FFT_OF(store_along)(const VEC *x, int64_t n, bool real,
       const int64_t element = at + k < n ? at + k : at;
       r[k] = x[real ? 2 * element : element ^ swapped] * factor;
     }
-    FFT_OF(transpose)(r);
-    for (int64_t k = 0; k < lines; k++) {
-      if (n >= LANES) {
-        *(VEC *)(to + k * lane + at) = r[k];
-      } else {
-        memcpy(to + k * lane, &r[k], (size_t)n * sizeof(T));
-      }
+    FFT_OF(store_chunk)(r, n, to + at, lane, lines);
+  }
+}
+
+// Numbers times turns times steps.
+static void FFT_OF(store_turned)(const NUMBER *x, int64_t n,
+                                 const NUMBER *turns, const T *steps, T *to,
+                                 int64_t lane, int64_t lines)
+{
+  for (int64_t i = 0; i < n; i += LANES / 2) {
+    const int64_t at = FFT_OF(chunk)(2 * i, 2 * n) / 2;
+    VEC r[LANES];
+    for (int64_t k = 0; k < LANES / 2; k++) {
+      const int64_t number = at + k < n ? at + k : at;
+      const NUMBER z = FFT_OF(times)(
+          x[number], FFT_OF(times_one)(turns[number], steps + 2 * number));
+      r[2 * k] = z.re;
+      r[2 * k + 1] = z.im;
     }
+    FFT_OF(store_chunk)(r, 2 * n, to + 2 * at, lane, lines);
   }
 }
 
@@ -199,7 +174,7 @@ static void FFT_OF(mirror)(int64_t n, NUMBER *x)
 static void FFT_OF(load)(const cpu_kernel_fft_blocks *b, const T *from,
                          int64_t lines, int64_t line, NUMBER *x)
 {
-  const cpu_kernel_fft_place *p = &b->from;
+  const cpu_kernel_fft_access *p = &b->from;
   const int64_t n = cpu_kernel_fft_count(line, p->form);
   if (p->form == CPU_KERNEL_FFT_REAL) {
     FFT_OF(load_along)(from, p->lane, lines, n, true, false, (VEC *)x);
@@ -221,7 +196,7 @@ static void FFT_OF(load)(const cpu_kernel_fft_blocks *b, const T *from,
 static void FFT_OF(store)(const cpu_kernel_fft_blocks *b, NUMBER *x,
                           int64_t lines, int64_t line, T *to)
 {
-  const cpu_kernel_fft_place *p = &b->to;
+  const cpu_kernel_fft_access *p = &b->to;
   const int64_t n = cpu_kernel_fft_count(line, p->form);
   const T factor = (T)b->scale;
   if (p->form == CPU_KERNEL_FFT_PACKED) {
@@ -251,24 +226,43 @@ static NUMBER *FFT_OF(convolve)(const cpu_kernel_fft_line *l, NUMBER *x,
     x[k] = FFT_OF(times_one)(x[k], chirp + 2 * k);
   }
   memset(x + l->n, 0, (size_t)(l->wide - l->n) * sizeof *x);
-  NUMBER *z = FFT_OF(stages)(&l->first, x, y);
+  NUMBER *z = FFT_OF(stages)(&l->first, 0, l->first.n_factors, x, y);
   for (int64_t k = 0; k < l->wide; k++) {
     z[k] = FFT_OF(conjugate)(FFT_OF(times_one)(z[k], filter + 2 * k));
   }
-  z = FFT_OF(stages)(&l->first, z, z == x ? y : x);
+  z = FFT_OF(stages)(&l->first, 0, l->first.n_factors, z, z == x ? y : x);
   for (int64_t k = 0; k < l->n; k++) {
     z[k] = FFT_OF(times_one)(FFT_OF(conjugate)(z[k]), chirp + 2 * k);
   }
   return z;
 }
 
-static void FFT_OF(turn)(const cpu_kernel_fft_line *l, int64_t block, NUMBER *x)
+// One block of lines, a whole vector of them if `reads` or `writes`: then the
+// first stage reads them itself, or the last one writes them.
+static void FFT_OF(run_block)(const cpu_kernel_fft_blocks *b, const T *from,
+                              T *to, int64_t lines, int64_t block, bool reads,
+                              bool writes, NUMBER *x)
 {
-  const int64_t n = l->first.n;
-  const T *steps = (const T *)l->steps + 2 * block * n;
-  const NUMBER *turns = l->turns;
-  for (int64_t k = 0; k < n; k++) {
-    x[k] = FFT_OF(times)(x[k], FFT_OF(times_one)(turns[k], steps + 2 * k));
+  const cpu_kernel_fft_line *l = b->line;
+  const cpu_kernel_fft_stages *s = b->stages;
+  const bool convolves = l->second.n == 1 && l->wide != l->n;
+  const int64_t n = convolves ? l->n : s->n;
+  NUMBER *y = x + s->n + 1;
+  const int end = s->n_factors - (writes ? 1 : 0);
+  if (reads) {
+    FFT_OF(first_stage)(s, from, b->from.step, b->swap_from, y);
+    x = FFT_OF(stages)(s, 1, end, y, x);
+  } else {
+    FFT_OF(load)(b, from, lines, n, x);
+    x = convolves ? FFT_OF(convolve)(l, x, y) : FFT_OF(stages)(s, 0, end, x, y);
+  }
+  if (writes) {
+    FFT_OF(last_stage)(s, x, to, b->to.step, b->swap_to, (T)b->scale);
+  } else if (b->turned) {
+    const T *steps = (const T *)l->steps + 2 * block * n;
+    FFT_OF(store_turned)(x, n, l->turns, steps, to, b->to.lane, lines);
+  } else {
+    FFT_OF(store)(b, x, lines, n, to);
   }
 }
 
@@ -276,21 +270,19 @@ static void FFT_OF(run)(const cpu_kernel_fft_blocks *b, int64_t lo, int64_t hi,
                         void *scratch)
 {
   const cpu_kernel_fft_line *l = b->line;
-  const bool convolves = l->second.n == 1 && l->wide != l->n;
-  const int64_t line = convolves ? l->n : b->stages->n;
+  const bool plain = l->wide == l->n || l->second.n > 1;
+  const bool reads = plain && b->from.step > 2 && b->stages->n_factors > 1;
+  // The scale is written together with exchanged parts only.
+  const bool writes = reads && b->to.step > 2 && (b->swap_to || b->scale == 1);
   const int64_t blocks = (b->lines + LANES - 1) / LANES;
-  NUMBER *x = scratch, *y = x + b->stages->n + 1;
   for (int64_t i = lo; i < hi; i++) {
-    const int64_t group = i / blocks, first = i % blocks * LANES;
-    const int64_t n = b->lines - first < LANES ? b->lines - first : LANES;
-    FFT_OF(load)(b,
-                 (const T *)b->from.at + group * b->from.group +
-                     first * b->from.lane,
-                 n, line, x);
-    NUMBER *z = convolves ? FFT_OF(convolve)(l, x, y)
-                          : FFT_OF(stages)(b->stages, x, y);
-    if (b->turned) FFT_OF(turn)(l, first / LANES, z);
-    FFT_OF(store)(b, z, n, line,
-                  (T *)b->to.at + group * b->to.group + first * b->to.lane);
+    const int64_t group = i / blocks, block = i % blocks;
+    const int64_t first = block * LANES;
+    const bool whole = b->lines - first >= LANES;
+    FFT_OF(run_block)
+    (b, (const T *)b->from.at + group * b->from.group + first * b->from.lane,
+     (T *)b->to.at + group * b->to.group + first * b->to.lane,
+     whole ? LANES : b->lines - first, block, reads && whole, writes && whole,
+     scratch);
   }
 }

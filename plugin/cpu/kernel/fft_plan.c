@@ -6,6 +6,15 @@
 
 #include "base/alloc.h"
 
+const cpu_kernel_fft_fns *cpu_kernel_fft_get(cpu_kernel_math math)
+{
+  switch (cpu_kernel_vector_bytes()) {
+    case 64: return &cpu_kernel_fft_64[math];
+    case 32: return &cpu_kernel_fft_32[math];
+    default: return &cpu_kernel_fft_16[math];
+  }
+}
+
 // ---- sizes ------------------------------------------------------------------
 
 // Sets the factors, the largest first: the first stage multiplies by no roots.
@@ -62,13 +71,23 @@ static bool split(int64_t n, int64_t lanes, cpu_kernel_fft_line *l)
   return best != 0;
 }
 
-static void set_wide(int64_t wide, int64_t lanes, bool along,
+// Lines that fill the lanes are split if no lane is empty then, or if they are
+// long: thresholds are by measurement, with vectors of 64 bytes.
+static void set_wide(int64_t wide, int64_t lanes, int64_t lines,
                      cpu_kernel_fft_line *l)
 {
+  cpu_kernel_fft_line halves = *l;
   l->wide = wide;
   (void)factor(wide, &l->first);
   (void)factor(1, &l->second);
-  if (along && wide >= lanes * lanes) (void)split(wide, lanes, l);
+  if (lines == 0 || wide < lanes * lanes || !split(wide, lanes, &halves)) {
+    return;
+  }
+  const bool full = halves.first.n % lanes == 0 && halves.second.n % lanes == 0;
+  if (lines < lanes || wide >= 3200 || (full && wide >= 64 * lanes)) {
+    l->first = halves.first;
+    l->second = halves.second;
+  }
 }
 
 // At least 2 n - 1 numbers, with small factors.
@@ -84,13 +103,13 @@ static int64_t convolution(int64_t n)
   return best;
 }
 
-void cpu_kernel_fft_line_set(int64_t n, cpu_kernel_math math, bool along,
+void cpu_kernel_fft_line_set(int64_t n, cpu_kernel_math math, int64_t lines,
                              bool halved, cpu_kernel_fft_line *out)
 {
   const int64_t lanes = cpu_kernel_fft_get(math)->lanes;
   cpu_kernel_fft_stages whole;
   *out = (cpu_kernel_fft_line){ .n = n, .halved = halved };
-  set_wide(factor(n, &whole) ? n : convolution(n), lanes, along, out);
+  set_wide(factor(n, &whole) ? n : convolution(n), lanes, lines, out);
 }
 
 // ---- tables -----------------------------------------------------------------
@@ -127,7 +146,8 @@ static void turn(int64_t k, int64_t n, double out[2])
   const int64_t eighth = 8 * k / n;  // of a turn
   const int64_t near = (eighth + 1) / 2;
   // The angle from the nearest quarter of a turn, in quarters of n.
-  const double angle = acos(-1.0) / 2 * ((double)(4 * k - near * n) / (double)n);
+  const double angle =
+      acos(-1.0) / 2 * ((double)(4 * k - near * n) / (double)n);
   const double c = cos(angle), s = sin(angle);
   switch (near % 4) {
     case 0: out[0] = c, out[1] = s; break;
@@ -199,8 +219,7 @@ static calx_status *fill_filter(const table_writer *w, cpu_kernel_fft_line *l,
   (void)factor(1, &plain.second);
   fill_stages(&own, &plain.first);
   const size_t numbers = (size_t)l->wide * 2 * sizeof(double);
-  const size_t block =
-      (size_t)cpu_kernel_fft_block_vectors(&plain) * 16;
+  const size_t block = (size_t)cpu_kernel_fft_block_vectors(&plain) * 16;
   unsigned char *memory = cx_calloc(1, own.bytes + numbers + block);
   if (memory == NULL) return cx_out_of_memory();
   own.at = memory;
@@ -211,11 +230,11 @@ static calx_status *fill_filter(const table_writer *w, cpu_kernel_fft_line *l,
     put_turn(&own, x, k, 1, k * k % (2 * l->n), 2 * l->n);
     if (k > 0) memcpy(x + 2 * (l->wide - k), x + 2 * k, 2 * sizeof *x);
   }
-  const cpu_kernel_fft_place place = { .at = (unsigned char *)x, .step = 2 };
+  const cpu_kernel_fft_access access = { .at = (unsigned char *)x, .step = 2 };
   const cpu_kernel_fft_blocks b = { .line = &plain,
                                     .stages = &plain.first,
-                                    .from = place,
-                                    .to = place,
+                                    .from = access,
+                                    .to = access,
                                     .lines = 1,
                                     .scale = 1.0 / (double)l->wide };
   fns->run(&b, 0, 1, memory + own.bytes + numbers);
@@ -259,8 +278,7 @@ size_t cpu_kernel_fft_line_bytes(const cpu_kernel_fft_line *l,
 }
 
 calx_status *cpu_kernel_fft_line_fill(cpu_kernel_fft_line *l,
-                                      cpu_kernel_math math,
-                                      unsigned char *at)
+                                      cpu_kernel_math math, unsigned char *at)
 {
   table_writer w = { .math = math, .at = at };
   return fill(&w, l);
@@ -268,7 +286,6 @@ calx_status *cpu_kernel_fft_line_fill(cpu_kernel_fft_line *l,
 
 int64_t cpu_kernel_fft_block_vectors(const cpu_kernel_fft_line *l)
 {
-  const int64_t most =
-      l->first.n > l->second.n ? l->first.n : l->second.n;
+  const int64_t most = l->first.n > l->second.n ? l->first.n : l->second.n;
   return 4 * (most + 1);
 }

@@ -4,9 +4,13 @@
 
 #include "kernel/fft.h"
 
-// Sets the sizes of a line of n numbers. `along`: its numbers are neighbours in
-// memory, so that it can be split; `halved`: it is a real line of 2 n.
-void cpu_kernel_fft_line_set(int64_t n, cpu_kernel_math math, bool along,
+// Of this processor.
+const cpu_kernel_fft_fns *cpu_kernel_fft_get(cpu_kernel_math math);
+
+// Sets the sizes of a line of n numbers. `lines`: 0, or how many there are
+// whose numbers are neighbours in memory, so that they can be split; `halved`:
+// it is a real line of 2 n.
+void cpu_kernel_fft_line_set(int64_t n, cpu_kernel_math math, int64_t lines,
                              bool halved, cpu_kernel_fft_line *out);
 // The bytes of its tables, and filling them at an address aligned to 64. The
 // address has to stay.

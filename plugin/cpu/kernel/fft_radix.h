@@ -40,6 +40,76 @@ INLINE NUMBER FFT_OF(minus_i)(NUMBER x, NUMBER y)
   return (NUMBER){ x.re + y.im, x.im - y.re };
 }
 
+// ---- numbers in memory ------------------------------------------------------
+
+INLINE NUMBER FFT_OF(get)(const T *from)
+{
+  const VEC *v = (const VEC *)from;
+  return (NUMBER){ SHUFFLE(v[0], v[1], EVERY, 0),
+                   SHUFFLE(v[0], v[1], EVERY, 1) };
+}
+
+INLINE void FFT_OF(put)(T *to, NUMBER x)
+{
+  VEC *v = (VEC *)to;
+  v[0] = SHUFFLE(x.re, x.im, IN_TURN, 0);
+  v[1] = SHUFFLE(x.re, x.im, IN_TURN, 1);
+}
+
+// n numbers; the other lanes are not used.
+INLINE NUMBER FFT_OF(get_some)(const T *from, int64_t n)
+{
+  if (n >= LANES) return FFT_OF(get)(from);
+  T some[2 * LANES] = { 0 };
+#if FFT_MASKS
+  const uint32_t mask = ((uint32_t)1 << 2 * n) - 1;
+  for (int i = 0; i < 2; i++) {
+    *(VEC *)(some + i * LANES) =
+        MASKED_LOAD(mask >> i * LANES, from + i * LANES);
+  }
+#else
+  memcpy(some, from, (size_t)n * 2 * sizeof(T));
+#endif
+  return FFT_OF(get)(some);
+}
+
+INLINE void FFT_OF(put_some)(T *to, NUMBER x, int64_t n)
+{
+  if (n >= LANES) {
+    FFT_OF(put)(to, x);
+    return;
+  }
+  T some[2 * LANES];
+  FFT_OF(put)(some, x);
+#if FFT_MASKS
+  const uint32_t mask = ((uint32_t)1 << 2 * n) - 1;
+  for (int i = 0; i < 2; i++) {
+    MASKED_STORE(to + i * LANES, mask >> i * LANES,
+                 *(const VEC *)(some + i * LANES));
+  }
+#else
+  memcpy(to, some, (size_t)n * 2 * sizeof(T));
+#endif
+}
+
+INLINE NUMBER FFT_OF(swap)(NUMBER x, bool swapped)
+{
+  return swapped ? (NUMBER){ x.im, x.re } : x;
+}
+
+INLINE NUMBER FFT_OF(scale)(NUMBER x, T factor)
+{
+  return (NUMBER){ x.re * factor, x.im * factor };
+}
+
+INLINE NUMBER FFT_OF(conjugate)(NUMBER x)
+{
+  return (NUMBER){ x.re, -x.im };
+}
+
+// ---- butterflies and stages
+// --------------------------------------------------
+
 INLINE void FFT_OF(two)(NUMBER *a, NUMBER *b)
 {
   const NUMBER sum = FFT_OF(plus)(*a, *b);
@@ -103,6 +173,11 @@ INLINE void FFT_OF(odd)(const int radix, const T *turns, NUMBER *v)
   for (int k = 1; k < radix; k++) v[k] = out[k];
 }
 
+// Where the numbers of a stage are: x[i] or y[i], or in memory at from + i *
+// from_step or to + i * to_step. EXCHANGED: with parts exchanged, and results
+// times `scale`.
+enum { FFT_OF(VECTORS), FFT_OF(MEMORY), FFT_OF(EXCHANGED) };
+
 // `count` butterflies of x to y, at multiples of `skip` and `skip` * radix.
 // Their inputs are `rest` apart and meet the roots w, their outputs are `done`
 // apart.
@@ -111,20 +186,28 @@ typedef struct FFT_OF(walk) {
   const T *turns, *w;
   const NUMBER *x;
   NUMBER *y;
+  const T *from;
+  T *to;
+  int64_t from_step, to_step;
+  T scale;
 } FFT_OF(walk);
 
 INLINE void FFT_OF(butterflies)(const int radix, const bool turned,
+                                const int source, const int sink,
                                 const FFT_OF(walk) * b)
 {
   const NUMBER *restrict x = b->x;
   NUMBER *restrict y = b->y;
-  const T *restrict w = b->w;
+  const T *restrict w = b->w, *restrict from = b->from;
+  T *restrict to = b->to;
   for (int64_t s = 0; s < b->count; s++) {
     NUMBER v[MOST_RADIX];
-    v[0] = x[s * b->skip];
-    for (int q = 1; q < radix; q++) {
-      v[q] = x[s * b->skip + q * b->rest];
-      if (turned) v[q] = FFT_OF(times_one)(v[q], w + 2 * (q - 1));
+    for (int q = 0; q < radix; q++) {
+      const int64_t i = s * b->skip + q * b->rest;
+      v[q] = source == FFT_OF(VECTORS) ? x[i]
+                                       : FFT_OF(get)(from + i * b->from_step);
+      if (source == FFT_OF(EXCHANGED)) v[q] = FFT_OF(swap)(v[q], true);
+      if (turned && q > 0) v[q] = FFT_OF(times_one)(v[q], w + 2 * (q - 1));
     }
     switch (radix) {
       case 2: FFT_OF(two)(&v[0], &v[1]); break;
@@ -133,43 +216,94 @@ INLINE void FFT_OF(butterflies)(const int radix, const bool turned,
       default: FFT_OF(odd)(radix, b->turns, v); break;
     }
     for (int q = 0; q < radix; q++) {
-      y[s * b->skip * radix + q * b->done] = v[q];
+      const int64_t i = s * b->skip * radix + q * b->done;
+      if (sink == FFT_OF(VECTORS)) {
+        y[i] = v[q];
+      } else if (sink == FFT_OF(MEMORY)) {
+        FFT_OF(put)(to + i * b->to_step, v[q]);
+      } else {
+        FFT_OF(put)
+        (to + i * b->to_step,
+         FFT_OF(scale)(FFT_OF(swap)(v[q], true), b->scale));
+      }
     }
   }
 }
 
 // One factor: `done` is the product of those before it. The roots of k = 0 are
 // ones.
-INLINE void FFT_OF(stage)(const int radix, int64_t n, int64_t done,
-                          const T *table, const NUMBER *x, NUMBER *y)
+INLINE void FFT_OF(stage)(const int radix, const int source, const int sink,
+                          int64_t n, int64_t done, const T *table,
+                          FFT_OF(walk) b)
 {
-  const int64_t rest = n / radix;
-  FFT_OF(walk) b = { rest / done, done, rest, done, table, table, x, y };
-  FFT_OF(butterflies)(radix, false, &b);
-  for (int64_t k = 1; k < done; k++) {
+  b.rest = n / radix;
+  b.count = b.rest / done;
+  b.skip = b.done = done;
+  b.turns = table;
+  FFT_OF(butterflies)(radix, false, source, sink, &b);
+  for (int64_t k = 1; source == FFT_OF(VECTORS) && k < done; k++) {
     b.w = table + 2 * (radix + k * (radix - 1));
-    b.x = x + k;
-    b.y = y + k;
-    FFT_OF(butterflies)(radix, true, &b);
+    b.x++;
+    b.y++;
+    b.to += b.to_step;
+    FFT_OF(butterflies)(radix, true, source, sink, &b);
   }
 }
 
-// Returns the one of x and y that has the result.
-static NUMBER *FFT_OF(stages)(const cpu_kernel_fft_stages *l, NUMBER *x,
-                              NUMBER *y)
+#define FFT_STAGE(radix) \
+  FFT_OF(stage)(radix, source, sink, l->n, done, l->tables[i], b)
+INLINE void FFT_OF(any_stage)(const int source, const int sink,
+                              const cpu_kernel_fft_stages *l, int i,
+                              int64_t done, FFT_OF(walk) b)
+{
+  switch (l->factors[i]) {
+    case 2: FFT_STAGE(2); break;
+    case 3: FFT_STAGE(3); break;
+    case 4: FFT_STAGE(4); break;
+    case 5: FFT_STAGE(5); break;
+    case 7: FFT_STAGE(7); break;
+    case 8: FFT_STAGE(8); break;
+    default: FFT_STAGE(l->factors[i]); break;
+  }
+}
+#undef FFT_STAGE
+
+// The first stage of whole vectors of lines whose numbers are `step` elements
+// apart.
+static void FFT_OF(first_stage)(const cpu_kernel_fft_stages *l, const T *from,
+                                int64_t step, bool swapped, NUMBER *y)
+{
+  const FFT_OF(walk) b = { .y = y, .from = from, .from_step = step };
+  if (swapped) {
+    FFT_OF(any_stage)(FFT_OF(EXCHANGED), FFT_OF(VECTORS), l, 0, 1, b);
+  } else {
+    FFT_OF(any_stage)(FFT_OF(MEMORY), FFT_OF(VECTORS), l, 0, 1, b);
+  }
+}
+
+// The last stage, likewise.
+static void FFT_OF(last_stage)(const cpu_kernel_fft_stages *l, const NUMBER *x,
+                               T *to, int64_t step, bool swapped, T scale)
+{
+  const int i = l->n_factors - 1;
+  const int64_t done = l->n / l->factors[i];
+  const FFT_OF(walk) b = { .x = x, .to = to, .to_step = step, .scale = scale };
+  if (swapped) {
+    FFT_OF(any_stage)(FFT_OF(VECTORS), FFT_OF(EXCHANGED), l, i, done, b);
+  } else {
+    FFT_OF(any_stage)(FFT_OF(VECTORS), FFT_OF(MEMORY), l, i, done, b);
+  }
+}
+
+// The stages [i, end). Returns the one of x and y that has the result.
+static NUMBER *FFT_OF(stages)(const cpu_kernel_fft_stages *l, int i, int end,
+                              NUMBER *x, NUMBER *y)
 {
   int64_t done = 1;
-  for (int i = 0; i < l->n_factors; i++) {
-    const T *table = l->tables[i];
-    switch (l->factors[i]) {
-      case 2: FFT_OF(stage)(2, l->n, done, table, x, y); break;
-      case 3: FFT_OF(stage)(3, l->n, done, table, x, y); break;
-      case 4: FFT_OF(stage)(4, l->n, done, table, x, y); break;
-      case 5: FFT_OF(stage)(5, l->n, done, table, x, y); break;
-      case 7: FFT_OF(stage)(7, l->n, done, table, x, y); break;
-      case 8: FFT_OF(stage)(8, l->n, done, table, x, y); break;
-      default: FFT_OF(stage)(l->factors[i], l->n, done, table, x, y); break;
-    }
+  for (int k = 0; k < i; k++) done *= l->factors[k];
+  for (; i < end; i++) {
+    const FFT_OF(walk) b = { .x = x, .y = y };
+    FFT_OF(any_stage)(FFT_OF(VECTORS), FFT_OF(VECTORS), l, i, done, b);
     done *= l->factors[i];
     NUMBER *swap = x;
     x = y;

@@ -8,6 +8,19 @@ INLINE NUMBER FFT_OF(reverse)(NUMBER x)
                    SHUFFLE(x.im, x.im, BACKWARDS, 0) };
 }
 
+// Stores the last n numbers of x, in their places.
+INLINE void FFT_OF(put_last)(T *to, NUMBER x, int64_t n)
+{
+  if (n == LANES) {
+    FFT_OF(put)(to, x);
+    return;
+  }
+  T some[2 * LANES];
+  const int64_t at = 2 * (LANES - n);
+  FFT_OF(put)(some, x);
+  memcpy(to + at, some + at, (size_t)n * 2 * sizeof(T));
+}
+
 static void FFT_OF(open_real)(const T *from, int64_t n, int64_t k, T *to)
 {
   VEC re = { 0 };
@@ -36,25 +49,28 @@ INLINE void FFT_OF(pair)(const int what, NUMBER *low, NUMBER *high, NUMBER w)
 }
 
 // The pairs of k to k + LANES, but not beyond the middle. What is read at n - k
-// of a HALF line is not used.
+// of a HALF line is not used. The middle is its own mirror, and gets the same
+// value twice.
 INLINE void FFT_OF(pairs)(const int what, const T *halves, int64_t n, int64_t k,
                           const T *from, T *to)
 {
   const bool reads = what != FFT_OF(MIRROR);
+  const int64_t here = n / 2 - k + 1 < LANES ? n / 2 - k + 1 : LANES;
+  const int64_t at = 2 * (n - k - LANES + 1);
   NUMBER w = { { 0 }, { 0 } }, high = w;
-  if (2 * (k + LANES - 1) < n) {
-    const int64_t mirror = 2 * (n - k - LANES + 1);
-    NUMBER low = FFT_OF(get)(from + 2 * k);
+  if (here <= 0) return;
+  if (n / 2 >= LANES) {
+    NUMBER low = FFT_OF(get_some)(from + 2 * k, reads ? LANES : here);
     if (reads) {
       w = FFT_OF(get)(halves + 2 * k);
-      high = FFT_OF(reverse)(FFT_OF(get)(from + mirror));
+      high = FFT_OF(reverse)(FFT_OF(get)(from + at));
     }
     FFT_OF(pair)(what, &low, &high, w);
-    FFT_OF(put)(to + 2 * k, low);
-    FFT_OF(put)(to + mirror, FFT_OF(reverse)(high));
+    FFT_OF(put_some)(to + 2 * k, low, here);
+    FFT_OF(put_last)(to + at, FFT_OF(reverse)(high), here);
     return;
   }
-  for (int64_t i = k; 2 * i <= n && i < k + LANES; i++) {
+  for (int64_t i = k; i < k + here; i++) {
     NUMBER low = FFT_OF(get_some)(from + 2 * i, 1);
     if (reads) {
       w = FFT_OF(get_some)(halves + 2 * i, 1);
@@ -125,8 +141,8 @@ static void FFT_OF(filter)(const cpu_kernel_fft_row *r, int64_t lo, int64_t hi)
   const T *filter = r->line->filter;
   T *x = r->to;
   for (int64_t k = lo * LANES; k < hi * LANES; k += LANES) {
-    const NUMBER z = FFT_OF(times)(FFT_OF(get)(x + 2 * k),
-                                   FFT_OF(get)(filter + 2 * k));
+    const NUMBER z =
+        FFT_OF(times)(FFT_OF(get)(x + 2 * k), FFT_OF(get)(filter + 2 * k));
     FFT_OF(put)(x + 2 * k, FFT_OF(conjugate)(z));
   }
 }

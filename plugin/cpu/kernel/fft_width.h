@@ -6,20 +6,29 @@
 
 #include "kernel/fft.h"
 
+// Loads and stores of the elements whose bits are set.
+#if FFT_BYTES == 64 && defined(__AVX512F__)
+#include <immintrin.h>
+#define FFT_MASKS 1
+#else
+#define FFT_MASKS 0
+#endif
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 // Functions whose constant arguments choose what is compiled.
 #define INLINE static inline __attribute__((always_inline))
 #define MOST_RADIX CPU_KERNEL_FFT_PRIME
 
-// ---- orders of two vectors' elements, `from` them: [0, lanes), [lanes, ..) ---
+// ---- orders of two vectors' elements, `from` them: [0, lanes), [lanes, ..)
+// ---
 
 #define LIST_2(F, n, s) F(n, s, 0), F(n, s, 1)
 #define LIST_4(F, n, s) LIST_2(F, n, s), F(n, s, 2), F(n, s, 3)
 #define LIST_8(F, n, s) \
   LIST_4(F, n, s), F(n, s, 4), F(n, s, 5), F(n, s, 6), F(n, s, 7)
-#define LIST_16(F, n, s)                                                    \
-  LIST_8(F, n, s), F(n, s, 8), F(n, s, 9), F(n, s, 10), F(n, s, 11),        \
+#define LIST_16(F, n, s)                                             \
+  LIST_8(F, n, s), F(n, s, 8), F(n, s, 9), F(n, s, 10), F(n, s, 11), \
       F(n, s, 12), F(n, s, 13), F(n, s, 14), F(n, s, 15)
 #define SHUFFLE(a, b, F, s) \
   __builtin_shufflevector(a, b, PASTE(LIST_, LANES)(F, LANES, s))
@@ -33,6 +42,10 @@
 
 #define T float
 #define FFT_OF(x) PASTE(x, _f32)
+#define MASKED_LOAD(mask, from) \
+  (VEC) _mm512_maskz_loadu_ps((__mmask16)(mask), from)
+#define MASKED_STORE(to, mask, v) \
+  _mm512_mask_storeu_ps(to, (__mmask16)(mask), (__m512)(v))
 #if FFT_BYTES == 64
 #define LANES 16
 #elif FFT_BYTES == 32
@@ -41,16 +54,24 @@
 #define LANES 4
 #endif
 #include "kernel/fft_radix.h"
+
 #include "kernel/fft_block.h"
+
 #include "kernel/fft_row.h"
 #undef T
 #undef FFT_OF
 #undef LANES
 #undef VEC
 #undef NUMBER
+#undef MASKED_LOAD
+#undef MASKED_STORE
 
 #define T double
 #define FFT_OF(x) PASTE(x, _f64)
+#define MASKED_LOAD(mask, from) \
+  (VEC) _mm512_maskz_loadu_pd((__mmask8)(mask), from)
+#define MASKED_STORE(to, mask, v) \
+  _mm512_mask_storeu_pd(to, (__mmask8)(mask), (__m512d)(v))
 #if FFT_BYTES == 64
 #define LANES 8
 #elif FFT_BYTES == 32
@@ -59,7 +80,9 @@
 #define LANES 2
 #endif
 #include "kernel/fft_radix.h"
+
 #include "kernel/fft_block.h"
+
 #include "kernel/fft_row.h"
 
 const cpu_kernel_fft_fns FFT_NAME[2] = {

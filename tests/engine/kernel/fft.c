@@ -221,6 +221,26 @@ static void lengths(void **state)
   cpu_threads_free(pool);
 }
 
+// Lines that are split, of full and of partly empty blocks; with a large prime
+// factor; one, and more than a vector has lanes; whole on a thread, and shared.
+static void long_lines(void **state)
+{
+  (void)state;
+  static const int64_t n[] = { 512,  521,  666,  675,  1000, 1013,
+                               1024, 1536, 2025, 2042, 3481, 4096 };
+  cpu_threads *pool = NULL;
+  assert_null(cpu_threads_new(3, &pool));
+  for (unsigned i = 0; i < 48; i++) {
+    pick_seed(300 + i);
+    const int64_t lines = i % 12 < 7 && i < 24 ? 17 : 1 + i % 4;
+    check(
+        &(transform){
+            (int)((i + i / 12) % 4), i / 2 % 2, 1, { lines, n[i % 12], 1, 1 } },
+        pool);
+  }
+  cpu_threads_free(pool);
+}
+
 static void ranks(void **state)
 {
   (void)state;
@@ -277,6 +297,7 @@ static void limits(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test(lengths),
+                                      cmocka_unit_test(long_lines),
                                       cmocka_unit_test(ranks),
                                       cmocka_unit_test(limits) };
   return cmocka_run_group_tests(tests, NULL, NULL);
