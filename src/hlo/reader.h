@@ -249,6 +249,9 @@ calx_status *cx_hlo_read_bare_uses(cx_hlo_reader *r) CALX_MUST_USE;
 calx_status *cx_hlo_read_name(cx_hlo_reader *r) CALX_MUST_USE;
 // '(' ('%' name ':' type loc? (',' …)*)? ')', pushed.
 calx_status *cx_hlo_read_args(cx_hlo_reader *r) CALX_MUST_USE;
+// One more region of `p`, empty.
+calx_status *cx_hlo_add_region(cx_hlo_reader *r, cx_hlo_parts *p,
+                               cx_hlo_region **out) CALX_MUST_USE;
 // Reads a region of `p`, whose first block has these arguments. NULL: the label
 // of the block has its arguments.
 calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,
