@@ -63,8 +63,7 @@ calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_number(b, in, &v));
   if (v > (size_t)(in->end - in->at)) {
     return CX_HLO_BYTES_FAIL(b, from, "%llu items do not fit into %zu bytes",
-                             (unsigned long long)v,
-                             (size_t)(in->end - in->at));
+                             (unsigned long long)v, (size_t)(in->end - in->at));
   }
   *out = (size_t)v;
   return NULL;
@@ -77,8 +76,8 @@ calx_status *cx_hlo_bytes_index(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   uint64_t v = 0;
   CALX_TRY(cx_hlo_bytes_number(b, in, &v));
   if (v >= limit) {
-    return CX_HLO_BYTES_FAIL(b, from, "there is no %s %llu; there are %zu", what,
-                             (unsigned long long)v, limit);
+    return CX_HLO_BYTES_FAIL(b, from, "there is no %s %llu; there are %zu",
+                             what, (unsigned long long)v, limit);
   }
   *out = (size_t)v;
   return NULL;
@@ -89,8 +88,7 @@ calx_status *cx_hlo_bytes_take(cx_hlo_bytecode *b, cx_hlo_bytes *in, uint64_t n,
 {
   if (n > (size_t)(in->end - in->at)) {
     return CX_HLO_BYTES_FAIL(b, in->at, "%llu bytes are wanted, %zu are left",
-                             (unsigned long long)n,
-                             (size_t)(in->end - in->at));
+                             (unsigned long long)n, (size_t)(in->end - in->at));
   }
   *out = (cx_hlo_bytes){ in->at, in->at + n };
   in->at += n;
@@ -103,7 +101,8 @@ calx_status *cx_hlo_bytes_section(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 {
   const char *from = in->at;
   uint64_t length = 0, alignment = 0;
-  if (from == in->end) return CX_HLO_BYTES_FAIL(b, from, "a section is missing");
+  if (from == in->end)
+    return CX_HLO_BYTES_FAIL(b, from, "a section is missing");
   const unsigned id = (unsigned char)*in->at++;
   CALX_TRY(cx_hlo_bytes_number(b, in, &length));
   if (id & 0x80) {
@@ -127,10 +126,11 @@ static calx_status *read_strings(cx_hlo_bytecode *b)
   for (size_t i = b->n_strings; i-- > 0;) {
     uint64_t length = 0;
     CALX_TRY(cx_hlo_bytes_number(b, &in, &length));
-    if (length == 0 || length > (size_t)(end - in.at)) {
-      return CX_HLO_BYTES_FAIL(b, in.at, "string %zu has %llu bytes, %zu are left",
-                               i, (unsigned long long)length,
-                               (size_t)(end - in.at));
+    const size_t left = end < in.at ? 0 : (size_t)(end - in.at);
+    if (length == 0 || length > left) {
+      return CX_HLO_BYTES_FAIL(b, in.at,
+                               "string %zu has %llu bytes, %zu are left", i,
+                               (unsigned long long)length, left);
     }
     end -= length;
     b->strings[i] = cx_hlo_str_copy(b->r->module, end, (size_t)length - 1);
@@ -249,8 +249,8 @@ static calx_status *read_sizes(cx_hlo_bytecode *b, cx_hlo_bytes *in, size_t n,
     CALX_TRY(cx_hlo_bytes_index(b, in, b->n_dialects, "dialect", &dialect));
     CALX_TRY(cx_hlo_bytes_count(b, in, &count));
     if (count > n - done) {
-      return CX_HLO_BYTES_FAIL(b, from, "%zu entries of %zu that are left", count,
-                               n - done);
+      return CX_HLO_BYTES_FAIL(b, from, "%zu entries of %zu that are left",
+                               count, n - done);
     }
     for (size_t i = 0; i < count; i++, done++) {
       uint64_t size = 0;

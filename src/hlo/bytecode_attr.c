@@ -1,5 +1,5 @@
-// hlo/bytecode: the attributes of the builtin dialect and of VHLO, by their numbers
-// in BuiltinDialectBytecode.td and VhloBytecode.cpp.
+// hlo/bytecode: the attributes of the builtin dialect and of VHLO, by their
+// numbers in BuiltinDialectBytecode.td and VhloBytecode.cpp.
 #include <string.h>
 
 #include "hlo/bytecode_reader.h"
@@ -236,15 +236,16 @@ static calx_status *read_api_version(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 // ---- literals ----
 
-// i1 has eight elements a byte, the first in the lowest bit, or one a byte, or is
-// 0x00 or 0xff for all. Writes one byte each.
+// i1 has eight elements a byte, the first in the lowest bit, or one a byte, or
+// is 0x00 or 0xff for all. Writes one byte each.
 static void unpack_bits(cx_hlo_bytes blob, size_t n, unsigned char *out)
 {
   const size_t size = (size_t)(blob.end - blob.at);
   const bool all = size == 1 && (*blob.at == 0 || *blob.at == '\xff');
   for (size_t i = 0; i < n; i++) {
-    const unsigned char byte =
-        (unsigned char)blob.at[all ? 0 : size == n ? i : i / 8];
+    const unsigned char byte = (unsigned char)blob.at[all         ? 0
+                                                      : size == n ? i
+                                                                  : i / 8];
     out[i] = all || size == n ? byte != 0 : byte >> (i % 8) & 1;
   }
 }
@@ -342,8 +343,8 @@ static calx_status *read_dense_array(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   for (size_t i = 0; i < n; i++) {
     v[i] = cx_hlo_load_int(elem, blob.at + i * cx_hlo_elem_bytes(elem));
   }
-  return cx_hlo_reader_attr(
-      cx_hlo_attr_ints(b->r->module, elem, v, (size_t)n), out);
+  return cx_hlo_reader_attr(cx_hlo_attr_ints(b->r->module, elem, v, (size_t)n),
+                            out);
 }
 
 // ---- structs ----

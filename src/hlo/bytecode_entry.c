@@ -1,12 +1,16 @@
-// hlo/bytecode: entries by their number. They are read when they are first used.
+// hlo/bytecode: entries by their number. They are read when they are first
+// used.
 #include <string.h>
 
 #include "hlo/bytecode_reader.h"
 
-enum { MOST_PARTS = 1 << 20 };  // of an entry, all that it refers to written out
+enum {
+  MOST_PARTS = 1 << 20
+};  // of an entry, all that it refers to written out
 
 // What an entry holds, as text: "#sdy.sharding<…>", "f8E4M3FN".
-static calx_status *read_text(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e, bool is_type)
+static calx_status *read_text(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                              bool is_type)
 {
   cx_hlo_scan *s = &b->r->scan;
   const cx_hlo_scan file = *s;
@@ -39,15 +43,16 @@ static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
   return NULL;
 }
 
-static calx_status *read_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e, bool is_type)
+static calx_status *read_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                               bool is_type)
 {
   if (e->is_text) return read_text(b, e, is_type);
   return is_type ? cx_hlo_bytes_read_type(b, e, &e->type)
                  : cx_hlo_bytes_read_attr(b, e, &e->attr);
 }
 
-static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e, bool is_type,
-                              const char *at)
+static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                              bool is_type, const char *at)
 {
   cx_hlo_reader *r = b->r;
   if (e->is_read) return count_use(b, e, at);
@@ -84,8 +89,8 @@ calx_status *cx_hlo_bytes_attr_at(cx_hlo_bytecode *b, size_t i, const char *at,
                                   const cx_hlo_attr **out)
 {
   if (i >= b->n_attrs) {
-    return CX_HLO_BYTES_FAIL(b, at, "there is no attribute %zu; there are %zu", i,
-                             b->n_attrs);
+    return CX_HLO_BYTES_FAIL(b, at, "there is no attribute %zu; there are %zu",
+                             i, b->n_attrs);
   }
   CALX_TRY(use_entry(b, &b->attrs[i], false, at));
   *out = b->attrs[i].attr;
@@ -126,7 +131,8 @@ static calx_status *read_file_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_number(b, in, &column));
   if (file->kind != CX_HLO_ATTR_STRING || line > INT32_MAX ||
       column > INT32_MAX) {
-    return CX_HLO_BYTES_FAIL(b, in->at, "a location needs file, line and column");
+    return CX_HLO_BYTES_FAIL(b, in->at,
+                             "a location needs file, line and column");
   }
   *loc = (cx_hlo_loc){ file->as.text, (int64_t)line, (int64_t)column };
   *out = loc;

@@ -1,8 +1,8 @@
 // hlo/bytecode: operations, blocks and regions.
 //
-// Values have numbers. A region takes as many of them as it defines, behind those of
-// the region around it, and gives them back at its end. An isolated operation uses
-// none from outside of it, and its numbers begin at 0.
+// Values have numbers. A region takes as many of them as it defines, behind
+// those of the region around it, and gives them back at its end. An isolated
+// operation uses none from outside of it, and its numbers begin at 0.
 #include <string.h>
 
 #include "hlo/bytecode_reader.h"
@@ -50,8 +50,7 @@ static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   for (size_t i = 0; i < p->n_inputs; i++) {
     const char *at = in->at;
     size_t id = 0;
-    CALX_TRY(
-        cx_hlo_bytes_index(b, in, b->values.n - b->scope, "value", &id));
+    CALX_TRY(cx_hlo_bytes_index(b, in, b->values.n - b->scope, "value", &id));
     cx_hlo_value *value = b->values.v[b->scope + id];
     if (value == NULL) {
       return CX_HLO_BYTES_FAIL(b, at, "value %zu is used before it is defined",
@@ -99,8 +98,8 @@ static calx_status *read_args(cx_hlo_bytecode *b, cx_hlo_bytes *in,
       CALX_TRY(cx_hlo_bytes_type(b, in, &block->args[i].type));
     } else {
       CALX_TRY(cx_hlo_bytes_number(b, &type, &v));
-      CALX_TRY(cx_hlo_bytes_type_at(b, (size_t)(v >> 1), at,
-                                    &block->args[i].type));
+      CALX_TRY(
+          cx_hlo_bytes_type_at(b, (size_t)(v >> 1), at, &block->args[i].type));
       in->at = type.at;
       has_loc = v & 1;
     }
@@ -167,7 +166,8 @@ static calx_status *read_region(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return NULL;
 }
 
-// The regions of an operation; those of an isolated one in a section of their own.
+// The regions of an operation; those of an isolated one in a section of their
+// own.
 static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                  cx_hlo_parts *p, place inside)
 {
@@ -181,8 +181,8 @@ static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     size_t id = 0;
     CALX_TRY(cx_hlo_bytes_section(b, in, &id, &section));
     if (id != PROGRAM) {
-      return CX_HLO_BYTES_FAIL(b, section.at, "regions are in section %d, not %zu",
-                               PROGRAM, id);
+      return CX_HLO_BYTES_FAIL(
+          b, section.at, "regions are in section %d, not %zu", PROGRAM, id);
     }
   }
   cx_hlo_bytes *from = in_section ? &section : in;
@@ -233,8 +233,8 @@ static calx_status *take_module(cx_hlo_bytecode *b, cx_hlo_bytes properties,
 // Of other dialects than VHLO attributes are known, but not how each operation
 // writes its properties.
 static calx_status *take_other(cx_hlo_bytecode *b, const cx_hlo_op_name *name,
-                               cx_hlo_bytes properties,
-                               const cx_hlo_attr *dict, const char *at)
+                               cx_hlo_bytes properties, const cx_hlo_attr *dict,
+                               const char *at)
 {
   if (properties.at != properties.end) {
     return CX_HLO_BYTES_UNKNOWN(b, at, "the properties of '%.*s'",

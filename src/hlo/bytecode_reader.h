@@ -1,8 +1,9 @@
 // hlo/bytecode: what the files of the bytecode reader share.
 //
 // A file is a list of sections: strings, names of dialects and operations,
-// attributes and types as numbered entries, properties, and the program. Entries
-// refer to each other by number, so they are read when they are first used and kept.
+// attributes and types as numbered entries, properties, and the program.
+// Entries refer to each other by number, so they are read when they are first
+// used and kept.
 #ifndef CX_HLO_BYTECODE_READER_H
 #define CX_HLO_BYTECODE_READER_H
 
@@ -22,10 +23,10 @@ typedef enum cx_hlo_dialect {
 typedef struct cx_hlo_bytes_entry {
   cx_hlo_bytes bytes;
   cx_hlo_dialect dialect;
-  bool is_text;  // else the dialect's own encoding
-  bool is_read, is_open;  // open: its parts are being read
-  size_t parts;   // in it, all that it refers to written out
-  size_t height;  // depth of its nesting
+  bool is_text;             // else the dialect's own encoding
+  bool is_read, is_open;    // open: its parts are being read
+  size_t parts;             // in it, all that it refers to written out
+  size_t height;            // depth of its nesting
   const cx_hlo_attr *attr;  // or
   cx_hlo_any type;          // or
   const cx_hlo_loc *loc;    // where it has_loc; NULL: no file is known
@@ -47,7 +48,7 @@ typedef struct cx_hlo_op_name {
   cx_hlo_str name;  // StableHLO's where the file has VHLO's
   cx_hlo_op_kind kind;
   bool is_vhlo, is_registered;
-  unsigned version;            // of a VHLO operation: the 2 of gather_v2
+  unsigned version;             // of a VHLO operation: the 2 of gather_v2
   cx_hlo_property *properties;  // NULL: not made yet
   size_t n_properties;
 } cx_hlo_op_name;
@@ -60,7 +61,7 @@ typedef struct cx_hlo_bytecode {
   struct cx_hlo_dialect_name {
     cx_hlo_str name;
     cx_hlo_dialect kind;
-  } *dialects;
+  } * dialects;
   cx_hlo_op_name *op_names;
   cx_hlo_bytes_entry *attrs, *types;
   cx_hlo_bytes *properties;
@@ -135,12 +136,12 @@ calx_status *cx_hlo_bytes_read_attr(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
 
 // Gives the operation StableHLO's name.
 calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
-                              cx_hlo_str name, cx_hlo_op_name *out) CALX_MUST_USE;
+                              cx_hlo_str name,
+                              cx_hlo_op_name *out) CALX_MUST_USE;
 // The properties of an operation, and its other attributes (NULL: none), onto
 // named_stack, as StableHLO's attributes.
 calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *name,
-                              cx_hlo_bytes properties,
-                              const cx_hlo_attr *dict,
+                              cx_hlo_bytes properties, const cx_hlo_attr *dict,
                               const char *at) CALX_MUST_USE;
 // The program.
 calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b,

@@ -1,5 +1,5 @@
-// hlo/bytecode: the types of the builtin dialect and of VHLO, by their numbers in
-// BuiltinDialectBytecode.td and VhloBytecode.cpp.
+// hlo/bytecode: the types of the builtin dialect and of VHLO, by their numbers
+// in BuiltinDialectBytecode.td and VhloBytecode.cpp.
 #include "hlo/bytecode_reader.h"
 
 enum {
@@ -75,7 +75,8 @@ static cx_hlo_elem vhlo_elem(uint64_t code)
 static calx_status *make_other(cx_hlo_bytecode *b, cx_hlo_non_tensor value,
                                cx_hlo_any *out)
 {
-  cx_hlo_non_tensor *copy = CX_ARENA_NEW(&b->r->module->arena, cx_hlo_non_tensor);
+  cx_hlo_non_tensor *copy =
+      CX_ARENA_NEW(&b->r->module->arena, cx_hlo_non_tensor);
   if (copy == NULL) return cx_out_of_memory();
   *copy = value;
   out->non_tensor = copy;
@@ -99,7 +100,8 @@ static calx_status *read_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_type(b, in, &type));
   if (type.non_tensor == NULL ||
       type.non_tensor->kind != CX_HLO_NON_TENSOR_ELEMENT) {
-    return CX_HLO_BYTES_UNKNOWN(b, at, "elements of another than a number's type");
+    return CX_HLO_BYTES_UNKNOWN(b, at,
+                                "elements of another than a number's type");
   }
   *out = type.non_tensor->elem;
   return NULL;
@@ -113,7 +115,8 @@ static calx_status *read_complex(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(read_elem(b, in, &part));
   if (part == CX_HLO_F32) return make_elem(b, CX_HLO_C64, out);
   if (part == CX_HLO_F64) return make_elem(b, CX_HLO_C128, out);
-  return CX_HLO_BYTES_FAIL(b, at, "complex numbers have parts f32 or f64, not %s",
+  return CX_HLO_BYTES_FAIL(b, at,
+                           "complex numbers have parts f32 or f64, not %s",
                            cx_hlo_elem_name(part));
 }
 
@@ -150,7 +153,8 @@ static calx_status *read_tensor(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   }
   for (size_t i = 0; i < rank; i++) {
     CALX_TRY(cx_hlo_bytes_signed(b, in, &dims[i]));
-    if (dims[i] == INT64_MIN) dims[i] = -1;
+    if (dims[i] == INT64_MIN)
+      dims[i] = -1;
     else if (dims[i] < 0) {
       return CX_HLO_BYTES_FAIL(b, at, "dimension %zu has size %lld", i,
                                (long long)dims[i]);

@@ -1,10 +1,11 @@
 // hlo/bytecode: StableHLO's names and attributes of VHLO's operations.
 //
-// An operation of VHLO has StableHLO's name, operands, results and regions, and a
-// version. Its properties are the attributes in the alphabetical order of their
-// names, all of them written out; the fields of a struct of numbers are properties
-// of their own. So ops.def says what they are, and here stands only what an older or
-// newer version lacks. Source: StableHLO's VhloOps.td and VhloToVersion.cpp.
+// An operation of VHLO has StableHLO's name, operands, results and regions, and
+// a version. Its properties are the attributes in the alphabetical order of
+// their names, all of them written out; the fields of a struct of numbers are
+// properties of their own. So ops.def says what they are, and here stands only
+// what an older or newer version lacks. Source: StableHLO's VhloOps.td and
+// VhloToVersion.cpp.
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,14 +238,15 @@ static calx_status *take_field(cx_hlo_bytecode *b, open_struct *s,
              attr->as.type.non_tensor->kind == CX_HLO_NON_TENSOR_ELEMENT) {
     v = (int64_t)attr->as.type.non_tensor->elem;
   } else {
-    return CX_HLO_BYTES_FAIL(b, at, "'%s' has a value of another kind", p->name);
+    return CX_HLO_BYTES_FAIL(b, at, "'%s' has a value of another kind",
+                             p->name);
   }
   memcpy(to, &v, sizeof v);
   return NULL;
 }
 
 static calx_status *push_structs(cx_hlo_bytecode *b, const open_structs *all,
-                                 cx_hlo_op_kind kind)
+                                 cx_hlo_op_kind kind, const char *at)
 {
   cx_hlo_module *m = b->r->module;
   for (size_t i = 0; i < all->n; i++) {
@@ -254,11 +256,13 @@ static calx_status *push_structs(cx_hlo_bytecode *b, const open_structs *all,
     if (s->is_absent) continue;
     if (is_channel && s->as.channel.handle == 0 && !peer) continue;
     const cx_hlo_struct which = struct_of(cx_hlo_name_info_of(s->attr));
-    CALX_TRY(cx_hlo_push_attr(
-        b->r, s->attr,
-        which == CX_HLO_STRUCT_CONV_RAW
-            ? cx_hlo_attr_conv(m, &s->as.conv)
-            : cx_hlo_attr_struct(m, which, s->as.bytes)));
+    if (which == CX_HLO_STRUCT_CONV_RAW) {
+      CALX_TRY(cx_hlo_check_conv(b->r, at, &s->as.conv));
+    }
+    CALX_TRY(cx_hlo_push_attr(b->r, s->attr,
+                              which == CX_HLO_STRUCT_CONV_RAW
+                                  ? cx_hlo_attr_conv(m, &s->as.conv)
+                                  : cx_hlo_attr_struct(m, which, s->as.bytes)));
   }
   return NULL;
 }
@@ -292,21 +296,50 @@ static calx_status *make_symbols(cx_hlo_bytecode *b, const cx_hlo_attr **attr)
   return NULL;
 }
 
+// Whether all numbers of a literal are the default; of a list that has none,
+// whether it is empty.
+static bool all_are(const cx_hlo_elements *e, const cx_hlo_attr_rule *rule)
+{
+  const bool no_default = rule->id == CX_HLO_A_KNOWN_EXPANDING_DIMENSIONS ||
+                          rule->id == CX_HLO_A_KNOWN_NONEXPANDING_DIMENSIONS ||
+                          rule->id == CX_HLO_A_SOURCE_TARGET_PAIRS;
+  const size_t n =
+      e->splat ? 1 : e->size / cx_hlo_elem_bytes(e->type.tensor.elem);
+  if (no_default) return e->size == 0;
+  for (size_t i = 0; i < n; i++) {
+    if (cx_hlo_elements_int(e, i) != rule->fallback) return false;
+  }
+  return true;
+}
+
+// An empty list, or one of default precisions.
+static bool says_nothing(const cx_hlo_attr *list)
+{
+  for (size_t i = 0; i < list->as.list.n; i++) {
+    const cx_hlo_attr *item = list->as.list.items[i];
+    if (item->kind != CX_HLO_ATTR_CHOICE || item->which != CX_HLO_PRECISION ||
+        item->as.integer != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Whether an attribute that may be absent has the value that says so in VHLO.
-static bool means_absent(const cx_hlo_attr *a, int64_t fallback)
+static bool means_absent(const cx_hlo_attr *a, const cx_hlo_attr_rule *rule)
 {
   switch (a->kind) {
-    case CX_HLO_ATTR_BOOL: return a->as.flag == (fallback != 0);
-    case CX_HLO_ATTR_INT: return a->as.integer == fallback;
+    case CX_HLO_ATTR_BOOL: return a->as.flag == (rule->fallback != 0);
+    case CX_HLO_ATTR_INT: return a->as.integer == rule->fallback;
     case CX_HLO_ATTR_STRING: return a->as.text.n == 0;
-    case CX_HLO_ATTR_LIST: return a->as.list.n == 0;
+    case CX_HLO_ATTR_LIST: return says_nothing(a);
     case CX_HLO_ATTR_DICT: return a->as.dict.n == 0;
     case CX_HLO_ATTR_CHOICE:
       return a->which == CX_HLO_COMPARISON_TYPE && a->as.integer == 0;
     case CX_HLO_ATTR_STRUCT:
       return a->which == CX_HLO_STRUCT_ACCURACY &&
              ((const cx_hlo_accuracy *)a->as.fields)->mode == 0;
-    case CX_HLO_ATTR_ELEMENTS: return a->as.elements.size == 0;
+    case CX_HLO_ATTR_ELEMENTS: return all_are(&a->as.elements, rule);
     default: return false;
   }
 }
@@ -325,7 +358,7 @@ static calx_status *push_property(cx_hlo_bytecode *b, const cx_hlo_op_name *op,
   if (p->attr == CX_HLO_A_COUNT) return cx_hlo_push_named(b->r, p->name, attr);
   const cx_hlo_name_info *info = cx_hlo_name_info_of(p->attr);
   const cx_hlo_attr_rule *rule = rule_of(op->kind, p->attr);
-  if (!rule->required && means_absent(attr, rule->fallback)) return NULL;
+  if (!rule->required && means_absent(attr, rule)) return NULL;
   if (info->kind == CX_HLO_ATTR_UNIT) attr = cx_hlo_attr_unit(b->r->module);
   if (info->kind == CX_HLO_ATTR_SYMBOL ||
       p->attr == CX_HLO_A_CALLED_COMPUTATIONS) {
@@ -343,7 +376,8 @@ static calx_status *take_property(cx_hlo_bytecode *b, const cx_hlo_op_name *op,
   return take_field(b, struct_for(structs, p->attr), p, attr, at);
 }
 
-// Before its fifth version the format has properties among the other attributes.
+// Before its fifth version the format has properties among the other
+// attributes.
 static calx_status *take_dict(cx_hlo_bytecode *b, const cx_hlo_op_name *op,
                               const cx_hlo_attr *dict, const char *at,
                               open_structs *structs)
@@ -353,7 +387,8 @@ static calx_status *take_dict(cx_hlo_bytecode *b, const cx_hlo_op_name *op,
     size_t k = 0;
     while (k < op->n_properties && !is(item->name, op->properties[k].name)) k++;
     if (k < op->n_properties) {
-      CALX_TRY(take_property(b, op, &op->properties[k], item->attr, at, structs));
+      CALX_TRY(
+          take_property(b, op, &op->properties[k], item->attr, at, structs));
     } else {
       CALX_TRY(CX_HLO_PUSH(b->r->named_stack, *item));
     }
@@ -375,9 +410,8 @@ calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *op,
                                (int)op->name.n, op->name.s, i);
     }
     CALX_TRY(cx_hlo_bytes_attr(b, &properties, &attr));
-    CALX_TRY(
-        take_property(b, op, &op->properties[i], attr, at, &structs));
+    CALX_TRY(take_property(b, op, &op->properties[i], attr, at, &structs));
   }
   if (dict != NULL) CALX_TRY(take_dict(b, op, dict, at, &structs));
-  return push_structs(b, &structs, op->kind);
+  return push_structs(b, &structs, op->kind, at);
 }

@@ -15,8 +15,8 @@ typedef struct cx_hlo_scan {
   bool is_binary;  // no text: positions are bytes from its start
 } cx_hlo_scan;
 
-// "file:line:column: sentence", the line, and a caret under `at`; in a binary file
-// "file: byte N: sentence".
+// "file:line:column: sentence", the line, and a caret under `at`; in a binary
+// file "file: byte N: sentence".
 calx_status *cx_hlo_scan_fail(const cx_hlo_scan *s, const char *at,
                               calx_code code, const char *format, ...)
     CALX_PRINTF(4, 5) CALX_MUST_USE;
