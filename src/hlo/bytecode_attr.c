@@ -131,20 +131,6 @@ static calx_status *read_type(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 // ---- numbers ----
 
-static calx_status *read_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                              cx_hlo_elem *out)
-{
-  const char *at = in->at;
-  cx_hlo_any type;
-  CALX_TRY(cx_hlo_bytes_type(b, in, &type));
-  if (type.non_tensor == NULL ||
-      type.non_tensor->kind != CX_HLO_NON_TENSOR_ELEMENT) {
-    return CX_HLO_BYTES_FAIL(b, at, "a number needs a number's type");
-  }
-  *out = type.non_tensor->elem;
-  return NULL;
-}
-
 // The bits of a number of up to 64 bits: a byte, or a number with a sign.
 static calx_status *read_bits(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                               cx_hlo_elem elem, int64_t *out)
@@ -165,7 +151,7 @@ static calx_status *read_integer(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   cx_hlo_elem elem = CX_HLO_INVALID;
   int64_t v = 0;
   unsigned char stored[8] = { 0 };
-  CALX_TRY(read_elem(b, in, &elem));
+  CALX_TRY(cx_hlo_bytes_elem(b, in, &elem));
   if (!cx_hlo_elem_is_int(elem) && elem != CX_HLO_I1 && elem != CX_HLO_INDEX) {
     return CX_HLO_BYTES_FAIL(b, at, "an integer of type %s",
                              cx_hlo_elem_name(elem));
@@ -186,7 +172,7 @@ static calx_status *read_float(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   cx_hlo_attr *attr = new_attr(b, CX_HLO_ATTR_FLOAT, out);
   int64_t bits = 0;
   if (attr == NULL) return cx_out_of_memory();
-  CALX_TRY(read_elem(b, in, &attr->elem));
+  CALX_TRY(cx_hlo_bytes_elem(b, in, &attr->elem));
   if (!cx_hlo_elem_is_float(attr->elem)) {
     return CX_HLO_BYTES_FAIL(b, at, "a float of type %s",
                              cx_hlo_elem_name(attr->elem));
@@ -232,119 +218,6 @@ static calx_status *read_api_version(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   }
   return cx_hlo_reader_attr(
       cx_hlo_attr_int(b->r->module, CX_HLO_I32, (int64_t)v), out);
-}
-
-// ---- literals ----
-
-// i1 has eight elements a byte, the first in the lowest bit, or one a byte, or
-// is 0x00 or 0xff for all. Writes one byte each.
-static void unpack_bits(cx_hlo_bytes blob, size_t n, unsigned char *out)
-{
-  const size_t size = (size_t)(blob.end - blob.at);
-  const bool all = size == 1 && (*blob.at == 0 || *blob.at == '\xff');
-  for (size_t i = 0; i < n; i++) {
-    const unsigned char byte = (unsigned char)blob.at[all         ? 0
-                                                      : size == n ? i
-                                                                  : i / 8];
-    out[i] = all || size == n ? byte != 0 : byte >> (i % 8) & 1;
-  }
-}
-
-static calx_status *read_bools(cx_hlo_bytecode *b, const cx_hlo_type *type,
-                               cx_hlo_bytes blob, const cx_hlo_attr **out)
-{
-  const size_t n = (size_t)cx_hlo_type_elements(type);
-  const size_t size = (size_t)(blob.end - blob.at);
-  const bool all = size == 1 && (*blob.at == 0 || *blob.at == '\xff');
-  if (!all && size != n && size != (n + 7) / 8) {
-    return CX_HLO_BYTES_FAIL(b, blob.at, "%zu bytes for %s", size,
-                             cx_hlo_shape(type).s);
-  }
-  const size_t count = all && n > 1 ? 1 : n;
-  unsigned char *bytes = cx_arena_alloc(&b->r->module->arena, count + 1);
-  if (bytes == NULL) return cx_out_of_memory();
-  unpack_bits(blob, count, bytes);
-  return cx_hlo_reader_attr(
-      cx_hlo_attr_elements(b->r->module, type, bytes, count), out);
-}
-
-// Elements of less than 8 bits have a byte each, whose upper bits count for
-// nothing.
-static calx_status *read_small(cx_hlo_bytecode *b, const cx_hlo_type *type,
-                               cx_hlo_bytes blob, const cx_hlo_attr **out)
-{
-  const size_t n = (size_t)(blob.end - blob.at);
-  unsigned char *bytes = cx_arena_alloc(&b->r->module->arena, n + 1);
-  if (bytes == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
-    const unsigned char byte = (unsigned char)blob.at[i];
-    if (cx_hlo_elem_is_int(type->elem)) {
-      cx_hlo_store_int(type->elem, &bytes[i], byte);
-    } else {
-      cx_hlo_store_bits(type->elem, &bytes[i], byte);
-    }
-  }
-  return cx_hlo_reader_attr(cx_hlo_attr_elements(b->r->module, type, bytes, n),
-                            out);
-}
-
-// tensor ::= type size bytes: all elements, or one for all.
-static calx_status *read_dense(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                               const cx_hlo_attr **out)
-{
-  const char *at = in->at;
-  cx_hlo_any any;
-  uint64_t size = 0;
-  cx_hlo_bytes blob;
-  CALX_TRY(cx_hlo_bytes_type(b, in, &any));
-  CALX_TRY(cx_hlo_bytes_number(b, in, &size));
-  CALX_TRY(cx_hlo_bytes_take(b, in, size, &blob));
-  const cx_hlo_type *type = &any.tensor;
-  const int64_t n = any.non_tensor == NULL ? cx_hlo_type_elements(type) : -1;
-  const size_t each = cx_hlo_elem_bytes(type->elem);
-  if (n < 0 || each == 0) {
-    return CX_HLO_BYTES_FAIL(b, at, "a literal needs a static tensor's type");
-  }
-  if (type->elem == CX_HLO_I1 && n > 0) return read_bools(b, type, blob, out);
-  const bool fits =
-      size == each || (size % each == 0 && size / each == (uint64_t)n);
-  if (!fits) {
-    return CX_HLO_BYTES_FAIL(b, at, "%llu bytes for %s",
-                             (unsigned long long)size, cx_hlo_shape(type).s);
-  }
-  if (cx_hlo_elem_bits(type->elem) < 8 && type->elem != CX_HLO_INDEX) {
-    return read_small(b, type, blob, out);
-  }
-  return cx_hlo_reader_attr(
-      cx_hlo_attr_elements(b->r->module, type, blob.at, (size_t)size), out);
-}
-
-// array ::= element type, count, size, bytes
-static calx_status *read_dense_array(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                     const cx_hlo_attr **out)
-{
-  const char *at = in->at;
-  cx_hlo_elem elem = CX_HLO_INVALID;
-  uint64_t n = 0, size = 0;
-  cx_hlo_bytes blob;
-  CALX_TRY(read_elem(b, in, &elem));
-  CALX_TRY(cx_hlo_bytes_number(b, in, &n));
-  CALX_TRY(cx_hlo_bytes_number(b, in, &size));
-  CALX_TRY(cx_hlo_bytes_take(b, in, size, &blob));
-  const bool is_int = cx_hlo_elem_is_int(elem) || elem == CX_HLO_I1;
-  if (!is_int || size / cx_hlo_elem_bytes(elem) != n ||
-      size % cx_hlo_elem_bytes(elem) != 0) {
-    return CX_HLO_BYTES_FAIL(b, at, "%llu bytes for an array of %llu %s",
-                             (unsigned long long)size, (unsigned long long)n,
-                             cx_hlo_elem_name(elem));
-  }
-  int64_t *v = CX_ARENA_ARRAY(&b->r->module->arena, int64_t, (size_t)n + 1);
-  if (v == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
-    v[i] = cx_hlo_load_int(elem, blob.at + i * cx_hlo_elem_bytes(elem));
-  }
-  return cx_hlo_reader_attr(cx_hlo_attr_ints(b->r->module, elem, v, (size_t)n),
-                            out);
 }
 
 // ---- structs ----
@@ -447,8 +320,8 @@ static calx_status *read_builtin(cx_hlo_bytecode *b, cx_hlo_bytes *in,
       return cx_hlo_reader_attr(cx_hlo_attr_unit(b->r->module), out);
     case BUILTIN_INTEGER: return read_integer(b, in, out);
     case BUILTIN_FLOAT: return read_float(b, in, out);
-    case BUILTIN_DENSE_ARRAY: return read_dense_array(b, in, out);
-    case BUILTIN_DENSE: return read_dense(b, in, out);
+    case BUILTIN_DENSE_ARRAY: return cx_hlo_bytes_read_array(b, in, out);
+    case BUILTIN_DENSE: return cx_hlo_bytes_read_dense(b, in, out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, in->at,
                                   "attribute %llu of the builtin dialect",
@@ -478,7 +351,7 @@ static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     case VHLO_INTEGER: return read_integer(b, in, out);
     case VHLO_ALIAS: return read_alias(b, in, out);
     case VHLO_STRING: return read_string(b, in, out);
-    case VHLO_TENSOR: return read_dense(b, in, out);
+    case VHLO_TENSOR: return cx_hlo_bytes_read_dense(b, in, out);
     case VHLO_TYPE: return read_type(b, in, out);
     case VHLO_BOUNDS: return read_bounds(b, in, out);
     case VHLO_ACCURACY: return read_accuracy(b, in, out);

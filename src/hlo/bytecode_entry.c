@@ -115,6 +115,15 @@ calx_status *cx_hlo_bytes_attr(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return cx_hlo_bytes_attr_at(b, i, at, out);
 }
 
+calx_status *cx_hlo_bytes_string(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 cx_hlo_str *out)
+{
+  size_t i = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_strings, "string", &i));
+  *out = b->strings[i];
+  return NULL;
+}
+
 // ---- locations ----
 
 enum { LOC_CALL = 10, LOC_FILE, LOC_FUSED, LOC_FUSED_MORE, LOC_NAME };

@@ -20,14 +20,20 @@ enum {
 enum { PROGRAM = 4 };  // the section's number
 
 // Where an operation stands.
-typedef enum place { IN_FILE, IN_MODULE, IN_FUNCTION, IN_OPERATION } place;
+typedef enum surrounding {
+  IN_FILE,
+  IN_MODULE,
+  IN_FUNCTION,
+  IN_OPERATION
+} surrounding;
 
 typedef struct numbers {
   size_t next, end;  // of the values that a region defines
 } numbers;
 
 static calx_status *read_block(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                               cx_hlo_region *region, place where, numbers *n);
+                               cx_hlo_region *region, surrounding where,
+                               numbers *n);
 
 // ---- values ----
 
@@ -113,11 +119,12 @@ static calx_status *read_args(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 }
 
 static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                            cx_hlo_block *block, place where, numbers *n);
+                            cx_hlo_block *block, surrounding where, numbers *n);
 
 // block ::= (operations << 1 | has arguments) arguments? operation*
 static calx_status *read_block(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                               cx_hlo_region *region, place where, numbers *n)
+                               cx_hlo_region *region, surrounding where,
+                               numbers *n)
 {
   const char *at = in->at;
   uint64_t head = 0;
@@ -141,7 +148,7 @@ static calx_status *read_block(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 // region ::= blocks (values block*)?; NULL: into the module.
 static calx_status *read_region(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                cx_hlo_region *region, place where)
+                                cx_hlo_region *region, surrounding where)
 {
   const size_t base = b->values.n;
   size_t blocks = 0, count = 0;
@@ -169,7 +176,7 @@ static calx_status *read_region(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 // The regions of an operation; those of an isolated one in a section of their
 // own.
 static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                 cx_hlo_parts *p, place inside)
+                                 cx_hlo_parts *p, surrounding inside)
 {
   uint64_t head = 0;
   const size_t scope = b->scope;
@@ -296,7 +303,7 @@ static calx_status *read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 // Makes the operation in `block`, and its values.
 static calx_status *make(cx_hlo_bytecode *b, cx_hlo_parts *p,
-                         cx_hlo_block *block, place where, numbers *n)
+                         cx_hlo_block *block, surrounding where, numbers *n)
 {
   if (where == IN_FILE) {
     return CX_HLO_BYTES_FAIL(b, p->at, "a file holds one module");
@@ -315,7 +322,7 @@ static calx_status *make(cx_hlo_bytecode *b, cx_hlo_parts *p,
 
 // operation ::= name has location attributes values regions
 static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                            cx_hlo_block *block, place where, numbers *n)
+                            cx_hlo_block *block, surrounding where, numbers *n)
 {
   cx_hlo_reader *r = b->r;
   cx_hlo_parts p = { .at = in->at,

@@ -132,6 +132,15 @@ calx_status *cx_hlo_bytes_read_type(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
 calx_status *cx_hlo_bytes_read_attr(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
                                     const cx_hlo_attr **out) CALX_MUST_USE;
 
+// The next type, which must be an element type.
+calx_status *cx_hlo_bytes_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               cx_hlo_elem *out) CALX_MUST_USE;
+// A literal, and an array of integers, from behind their code.
+calx_status *cx_hlo_bytes_read_dense(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                     const cx_hlo_attr **out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_read_array(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                     const cx_hlo_attr **out) CALX_MUST_USE;
+
 // ---- operations ----
 
 // Gives the operation StableHLO's name.

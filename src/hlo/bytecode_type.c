@@ -91,9 +91,8 @@ static calx_status *make_elem(cx_hlo_bytecode *b, cx_hlo_elem elem,
       out);
 }
 
-// The next type, which must be an element type.
-static calx_status *read_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                              cx_hlo_elem *out)
+calx_status *cx_hlo_bytes_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               cx_hlo_elem *out)
 {
   const char *at = in->at;
   cx_hlo_any type;
@@ -101,7 +100,7 @@ static calx_status *read_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   if (type.non_tensor == NULL ||
       type.non_tensor->kind != CX_HLO_NON_TENSOR_ELEMENT) {
     return CX_HLO_BYTES_UNKNOWN(b, at,
-                                "elements of another than a number's type");
+                                "numbers of another than an element type");
   }
   *out = type.non_tensor->elem;
   return NULL;
@@ -112,7 +111,7 @@ static calx_status *read_complex(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 {
   const char *at = in->at;
   cx_hlo_elem part = CX_HLO_INVALID;
-  CALX_TRY(read_elem(b, in, &part));
+  CALX_TRY(cx_hlo_bytes_elem(b, in, &part));
   if (part == CX_HLO_F32) return make_elem(b, CX_HLO_C64, out);
   if (part == CX_HLO_F64) return make_elem(b, CX_HLO_C128, out);
   return CX_HLO_BYTES_FAIL(b, at,
@@ -162,7 +161,7 @@ static calx_status *read_tensor(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   }
   out->tensor.rank = rank;
   out->tensor.dims = dims;
-  CALX_TRY(read_elem(b, in, &out->tensor.elem));
+  CALX_TRY(cx_hlo_bytes_elem(b, in, &out->tensor.elem));
   if (cx_hlo_elem_class(out->tensor.elem) != 0) return NULL;
   return CX_HLO_BYTES_FAIL(b, at, "no tensor has elements of %s",
                            cx_hlo_elem_name(out->tensor.elem));

@@ -313,7 +313,7 @@ static bool all_are(const cx_hlo_elements *e, const cx_hlo_attr_rule *rule)
 }
 
 // An empty list, or one of default precisions.
-static bool says_nothing(const cx_hlo_attr *list)
+static bool is_default_list(const cx_hlo_attr *list)
 {
   for (size_t i = 0; i < list->as.list.n; i++) {
     const cx_hlo_attr *item = list->as.list.items[i];
@@ -332,7 +332,7 @@ static bool means_absent(const cx_hlo_attr *a, const cx_hlo_attr_rule *rule)
     case CX_HLO_ATTR_BOOL: return a->as.flag == (rule->fallback != 0);
     case CX_HLO_ATTR_INT: return a->as.integer == rule->fallback;
     case CX_HLO_ATTR_STRING: return a->as.text.n == 0;
-    case CX_HLO_ATTR_LIST: return says_nothing(a);
+    case CX_HLO_ATTR_LIST: return is_default_list(a);
     case CX_HLO_ATTR_DICT: return a->as.dict.n == 0;
     case CX_HLO_ATTR_CHOICE:
       return a->which == CX_HLO_COMPARISON_TYPE && a->as.integer == 0;
