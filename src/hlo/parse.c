@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "hlo/bytecode.h"
 #include "hlo/infer.h"
 #include "hlo/reader.h"
 
@@ -91,7 +92,7 @@ static calx_status *read_pretty(cx_hlo_reader *r)
 }
 
 // file ::= (alias | module loc? | top)*
-static calx_status *read_file(cx_hlo_reader *r)
+static calx_status *read_text(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   bool module = false;
@@ -119,6 +120,14 @@ static calx_status *read_file(cx_hlo_reader *r)
   }
   if (module || r->module->first != NULL) return NULL;
   return cx_hlo_scan_expected(s, "a module");
+}
+
+static calx_status *read_file(cx_hlo_reader *r)
+{
+  const cx_hlo_scan *s = &r->scan;
+  return cx_hlo_is_bytecode(s->start, (size_t)(s->end - s->start))
+             ? cx_hlo_read_bytecode(r)
+             : read_text(r);
 }
 
 calx_status *cx_hlo_parse(const char *text, size_t size, const char *file_name,

@@ -1,9 +1,11 @@
-// hlo/parse: programs from text.
+// hlo/parse: programs from text and from bytecode.
 //
 // Reads MLIR's generic form of all dialects, and the pretty forms of StableHLO
-// and Shardy. The text may be hostile, so sizes and nesting are bounded.
-// Messages have the line, the column, the source line and a caret.
-// cx_hlo_verify() checks the program that was read.
+// and Shardy; and MLIR's bytecode with VHLO, which is known by its first bytes
+// (hlo/bytecode.h). What is read may be hostile, so sizes and nesting are
+// bounded. Messages have the line, the column, the source line and a caret; of
+// bytecode the number of the byte. cx_hlo_verify() checks the program that was
+// read.
 #ifndef CX_HLO_PARSE_H
 #define CX_HLO_PARSE_H
 

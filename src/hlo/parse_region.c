@@ -133,11 +133,10 @@ static calx_status *read_blocks(cx_hlo_reader *r, cx_hlo_region *region,
   return NULL;
 }
 
-calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,
-                                const cx_hlo_block_args *args)
+calx_status *cx_hlo_add_region(cx_hlo_reader *r, cx_hlo_parts *p,
+                               cx_hlo_region **out)
 {
   cx_hlo_region_list *one = CX_ARENA_NEW(&r->module->arena, cx_hlo_region_list);
-  const size_t scope = r->values.n;
   if (one == NULL) return cx_out_of_memory();
   if (p->last_region == NULL) {
     p->regions = one;
@@ -146,9 +145,19 @@ calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,
   }
   p->last_region = one;
   p->n_regions++;
+  *out = &one->region;
+  return NULL;
+}
+
+calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,
+                                const cx_hlo_block_args *args)
+{
+  const size_t scope = r->values.n;
+  cx_hlo_region *region = NULL;
+  CALX_TRY(cx_hlo_add_region(r, p, &region));
   if (r->heads_only) return cx_hlo_scan_braces(&r->scan);
   CALX_TRY(cx_hlo_reader_deeper(r));
-  CALX_TRY(read_blocks(r, &one->region, args));
+  CALX_TRY(read_blocks(r, region, args));
   cx_hlo_names_cut(&r->values, scope);
   cx_hlo_reader_higher(r);
   return NULL;

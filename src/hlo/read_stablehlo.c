@@ -163,17 +163,23 @@ static calx_status *read_side(cx_hlo_reader *r, char first, char second,
   return check_side(r, from, *out_first, *out_second, *out_spatial);
 }
 
+calx_status *cx_hlo_check_conv(cx_hlo_reader *r, const char *at,
+                               const cx_hlo_conv_numbers *c)
+{
+  CALX_TRY(
+      check_side(r, at, c->input_batch, c->input_feature, c->input_spatial));
+  CALX_TRY(
+      check_side(r, at, c->kernel_input, c->kernel_output, c->kernel_spatial));
+  return check_side(r, at, c->output_batch, c->output_feature,
+                    c->output_spatial);
+}
+
 // conv<raw …>: the fields by their names
 static calx_status *read_raw_conv(cx_hlo_reader *r, cx_hlo_conv_numbers *c)
 {
   const char *from = r->scan.at;
   CALX_TRY(read_fields(r, CX_HLO_STRUCT_CONV_RAW, c));
-  CALX_TRY(
-      check_side(r, from, c->input_batch, c->input_feature, c->input_spatial));
-  CALX_TRY(check_side(r, from, c->kernel_input, c->kernel_output,
-                      c->kernel_spatial));
-  return check_side(r, from, c->output_batch, c->output_feature,
-                    c->output_spatial);
+  return cx_hlo_check_conv(r, from, c);
 }
 
 static cx_hlo_conv_numbers *new_conv(cx_hlo_reader *r, const cx_hlo_attr **out)

@@ -178,6 +178,9 @@ calx_status *cx_hlo_read_struct(cx_hlo_reader *r, cx_hlo_struct which,
 // [b, f, 0]x[o, i, 0]->[b, f, 0]
 calx_status *cx_hlo_read_conv_sides(cx_hlo_reader *r,
                                     const cx_hlo_attr **out) CALX_MUST_USE;
+// Whether each dimension of a convolution has one meaning.
+calx_status *cx_hlo_check_conv(cx_hlo_reader *r, const char *at,
+                               const cx_hlo_conv_numbers *c) CALX_MUST_USE;
 // A list of integers in brackets, in the arena.
 calx_status *cx_hlo_read_ints(cx_hlo_reader *r, cx_hlo_ints *out) CALX_MUST_USE;
 // The text from `from` to the cursor, as an attribute.
@@ -249,6 +252,9 @@ calx_status *cx_hlo_read_bare_uses(cx_hlo_reader *r) CALX_MUST_USE;
 calx_status *cx_hlo_read_name(cx_hlo_reader *r) CALX_MUST_USE;
 // '(' ('%' name ':' type loc? (',' …)*)? ')', pushed.
 calx_status *cx_hlo_read_args(cx_hlo_reader *r) CALX_MUST_USE;
+// One more region of `p`, empty.
+calx_status *cx_hlo_add_region(cx_hlo_reader *r, cx_hlo_parts *p,
+                               cx_hlo_region **out) CALX_MUST_USE;
 // Reads a region of `p`, whose first block has these arguments. NULL: the label
 // of the block has its arguments.
 calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,

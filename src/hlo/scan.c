@@ -51,6 +51,10 @@ calx_status *cx_hlo_scan_fail(const cx_hlo_scan *s, const char *at,
   va_start(args, format);
   vsnprintf(sentence, sizeof sentence, format, args);
   va_end(args);
+  if (s->is_binary) {
+    return cx_error(code, "%s: byte %zu: %s", s->file, (size_t)(at - s->start),
+                    sentence);
+  }
   const text_position p = find_position(s, at);
   show(lines, sizeof lines, &p, at);
   return cx_error(code, "%s:%zu:%zu: %s\n%s", s->file, p.line, p.column,

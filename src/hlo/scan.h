@@ -12,9 +12,11 @@
 typedef struct cx_hlo_scan {
   const char *start, *at, *end;
   const char *file;
+  bool is_binary;  // no text: positions are bytes from its start
 } cx_hlo_scan;
 
-// "file:line:column: sentence", the line, and a caret under `at`.
+// "file:line:column: sentence", the line, and a caret under `at`; in a binary
+// file "file: byte N: sentence".
 calx_status *cx_hlo_scan_fail(const cx_hlo_scan *s, const char *at,
                               calx_code code, const char *format, ...)
     CALX_PRINTF(4, 5) CALX_MUST_USE;

@@ -1,0 +1,180 @@
+// hlo/bytecode: entries by their number. They are read when they are first
+// used.
+#include <string.h>
+
+#include "hlo/bytecode_reader.h"
+
+enum {
+  MOST_PARTS = 1 << 20
+};  // of an entry, all that it refers to written out
+
+// What an entry holds, as text: "#sdy.sharding<…>", "f8E4M3FN".
+static calx_status *read_text(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                              bool is_type)
+{
+  cx_hlo_scan *s = &b->r->scan;
+  const cx_hlo_scan file = *s;
+  s->at = e->bytes.at;
+  s->end = memchr(s->at, '\0', (size_t)(e->bytes.end - s->at));
+  if (s->end == NULL) s->end = e->bytes.end;
+  calx_status *status = is_type ? cx_hlo_read_type(b->r, &e->type)
+                                : cx_hlo_read_attr(b->r, &e->attr);
+  if (status == NULL && cx_hlo_scan_here(s) != s->end) {
+    status = cx_hlo_scan_expected(s, "the end of the entry");
+  }
+  *s = file;
+  return status;
+}
+
+// Counts an entry that is used, and how deep it nests.
+static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
+                              const char *at)
+{
+  cx_hlo_reader *r = b->r;
+  const size_t height = r->depth + e->height;
+  b->parts += e->parts;
+  if (height > r->deepest) r->deepest = height;
+  if (height > CX_HLO_DEEPEST) {
+    return CX_HLO_BYTES_FAIL(b, at, "nests deeper than %d", CX_HLO_DEEPEST);
+  }
+  if (b->parts > MOST_PARTS) {
+    return CX_HLO_BYTES_FAIL(b, at, "has more than %d parts", MOST_PARTS);
+  }
+  return NULL;
+}
+
+static calx_status *read_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                               bool is_type)
+{
+  if (e->is_text) return read_text(b, e, is_type);
+  return is_type ? cx_hlo_bytes_read_type(b, e, &e->type)
+                 : cx_hlo_bytes_read_attr(b, e, &e->attr);
+}
+
+static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                              bool is_type, const char *at)
+{
+  cx_hlo_reader *r = b->r;
+  if (e->is_read) return count_use(b, e, at);
+  if (e->is_open) return CX_HLO_BYTES_FAIL(b, at, "an entry has itself inside");
+  const size_t parts = b->parts, deepest = r->deepest;
+  CALX_TRY(cx_hlo_reader_deeper(r));
+  e->is_open = true;
+  b->parts = 1;
+  r->deepest = r->depth;
+  CALX_TRY(read_entry(b, e, is_type));
+  cx_hlo_reader_higher(r);
+  e->is_open = false;
+  e->is_read = true;
+  e->parts = b->parts;
+  e->height = r->deepest - r->depth;
+  b->parts = parts;
+  r->deepest = deepest;
+  return count_use(b, e, at);
+}
+
+calx_status *cx_hlo_bytes_type_at(cx_hlo_bytecode *b, size_t i, const char *at,
+                                  cx_hlo_any *out)
+{
+  if (i >= b->n_types) {
+    return CX_HLO_BYTES_FAIL(b, at, "there is no type %zu; there are %zu", i,
+                             b->n_types);
+  }
+  CALX_TRY(use_entry(b, &b->types[i], true, at));
+  *out = b->types[i].type;
+  return NULL;
+}
+
+calx_status *cx_hlo_bytes_attr_at(cx_hlo_bytecode *b, size_t i, const char *at,
+                                  const cx_hlo_attr **out)
+{
+  if (i >= b->n_attrs) {
+    return CX_HLO_BYTES_FAIL(b, at, "there is no attribute %zu; there are %zu",
+                             i, b->n_attrs);
+  }
+  CALX_TRY(use_entry(b, &b->attrs[i], false, at));
+  *out = b->attrs[i].attr;
+  return NULL;
+}
+
+calx_status *cx_hlo_bytes_type(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               cx_hlo_any *out)
+{
+  const char *at = in->at;
+  size_t i = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_types, "type", &i));
+  return cx_hlo_bytes_type_at(b, i, at, out);
+}
+
+calx_status *cx_hlo_bytes_attr(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               const cx_hlo_attr **out)
+{
+  const char *at = in->at;
+  size_t i = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
+  return cx_hlo_bytes_attr_at(b, i, at, out);
+}
+
+calx_status *cx_hlo_bytes_string(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 cx_hlo_str *out)
+{
+  size_t i = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_strings, "string", &i));
+  *out = b->strings[i];
+  return NULL;
+}
+
+// ---- locations ----
+
+enum { LOC_CALL = 10, LOC_FILE, LOC_FUSED, LOC_FUSED_MORE, LOC_NAME };
+
+static calx_status *read_file_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                  const cx_hlo_loc **out)
+{
+  cx_hlo_loc *loc = CX_ARENA_NEW(&b->r->module->arena, cx_hlo_loc);
+  const cx_hlo_attr *file = NULL;
+  uint64_t line = 0, column = 0;
+  if (loc == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_bytes_attr(b, in, &file));
+  CALX_TRY(cx_hlo_bytes_number(b, in, &line));
+  CALX_TRY(cx_hlo_bytes_number(b, in, &column));
+  if (file->kind != CX_HLO_ATTR_STRING || line > INT32_MAX ||
+      column > INT32_MAX) {
+    return CX_HLO_BYTES_FAIL(b, in->at,
+                             "a location needs file, line and column");
+  }
+  *loc = (cx_hlo_loc){ file->as.text, (int64_t)line, (int64_t)column };
+  *out = loc;
+  return NULL;
+}
+
+// The first file and line in a location of several parts; NULL: there is none.
+calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                              const cx_hlo_loc **out)
+{
+  size_t i = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
+  cx_hlo_bytes_entry *e = &b->attrs[i];
+  *out = e->loc;
+  if (e->has_loc || e->is_text || e->dialect != CX_HLO_DIALECT_BUILTIN) {
+    return NULL;
+  }
+  cx_hlo_bytes parts = e->bytes;
+  const cx_hlo_attr *name = NULL;
+  uint64_t code = 0;
+  size_t count = 1;
+  e->has_loc = true;  // a location inside of itself has none
+  CALX_TRY(cx_hlo_reader_deeper(b->r));
+  CALX_TRY(cx_hlo_bytes_number(b, &parts, &code));
+  if (code == LOC_FILE) CALX_TRY(read_file_loc(b, &parts, &e->loc));
+  if (code == LOC_NAME) CALX_TRY(cx_hlo_bytes_attr(b, &parts, &name));
+  if (code == LOC_FUSED || code == LOC_FUSED_MORE) {
+    CALX_TRY(cx_hlo_bytes_count(b, &parts, &count));
+  }
+  if (code >= LOC_CALL && code <= LOC_NAME && code != LOC_FILE && count != 0) {
+    CALX_TRY(cx_hlo_bytes_loc(b, &parts, &e->loc));
+  }
+  cx_hlo_reader_higher(b->r);
+  *out = e->loc;
+  return NULL;
+}

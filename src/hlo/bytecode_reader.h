@@ -1,0 +1,159 @@
+// hlo/bytecode: what the files of the bytecode reader share.
+//
+// A file is a list of sections: strings, names of dialects and operations,
+// attributes and types as numbered entries, properties, and the program.
+// Entries refer to each other by number, so they are read when they are first
+// used and kept.
+#ifndef CX_HLO_BYTECODE_READER_H
+#define CX_HLO_BYTECODE_READER_H
+
+#include "hlo/bytecode.h"
+
+typedef struct cx_hlo_bytes {
+  const char *at, *end;
+} cx_hlo_bytes;
+
+typedef enum cx_hlo_dialect {
+  CX_HLO_DIALECT_OTHER,
+  CX_HLO_DIALECT_BUILTIN,
+  CX_HLO_DIALECT_VHLO
+} cx_hlo_dialect;
+
+// An attribute or a type.
+typedef struct cx_hlo_bytes_entry {
+  cx_hlo_bytes bytes;
+  cx_hlo_dialect dialect;
+  bool is_text;             // else the dialect's own encoding
+  bool is_read, is_open;    // open: its parts are being read
+  size_t parts;             // in it, all that it refers to written out
+  size_t height;            // depth of its nesting
+  const cx_hlo_attr *attr;  // or
+  cx_hlo_any type;          // or
+  const cx_hlo_loc *loc;    // where it has_loc; NULL: no file is known
+  bool has_loc;
+} cx_hlo_bytes_entry;
+
+// One property of an operation of VHLO: an attribute of ops.def's operation, or
+// a field of one.
+typedef struct cx_hlo_property {
+  const char *name;
+  cx_hlo_attr_id attr;
+  const cx_hlo_field *field;  // NULL: the attribute itself
+} cx_hlo_property;
+
+enum { CX_HLO_MOST_PROPERTIES = 20 };
+
+// The name of an operation of the file.
+typedef struct cx_hlo_op_name {
+  cx_hlo_str name;  // StableHLO's where the file has VHLO's
+  cx_hlo_op_kind kind;
+  bool is_vhlo, is_registered;
+  unsigned version;             // of a VHLO operation: the 2 of gather_v2
+  cx_hlo_property *properties;  // NULL: not made yet
+  size_t n_properties;
+} cx_hlo_op_name;
+
+typedef struct cx_hlo_bytecode {
+  cx_hlo_reader *r;
+  uint64_t version;
+  cx_hlo_bytes sections[9];
+  cx_hlo_str *strings;
+  struct cx_hlo_dialect_name {
+    cx_hlo_str name;
+    cx_hlo_dialect kind;
+  } * dialects;
+  cx_hlo_op_name *op_names;
+  cx_hlo_bytes_entry *attrs, *types;
+  cx_hlo_bytes *properties;
+  size_t n_strings, n_dialects, n_op_names, n_attrs, n_types, n_properties;
+  size_t parts;  // of the entry that is being read
+  // The values that can be used now; those of an isolated operation begin at
+  // `scope`.
+  CX_HLO_STACK(cx_hlo_value *) values;
+  size_t scope;
+} cx_hlo_bytecode;
+
+// INVALID_ARGUMENT at a byte of the file; UNIMPLEMENTED.
+#define CX_HLO_BYTES_FAIL(b, at, ...) CX_HLO_FAIL((b)->r, at, __VA_ARGS__)
+#define CX_HLO_BYTES_UNKNOWN(b, at, ...) \
+  cx_hlo_scan_fail(&(b)->r->scan, at, CALX_UNIMPLEMENTED, __VA_ARGS__)
+
+// ---- numbers ----
+
+calx_status *cx_hlo_bytes_long(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               uint64_t *out) CALX_MUST_USE;
+// A number of 1 to 9 bytes.
+static inline calx_status *cx_hlo_bytes_number(cx_hlo_bytecode *b,
+                                               cx_hlo_bytes *in, uint64_t *out)
+{
+  if (in->at == in->end || !(*in->at & 1)) return cx_hlo_bytes_long(b, in, out);
+  *out = (unsigned char)*in->at++ >> 1;
+  return NULL;
+}
+// One with a sign.
+calx_status *cx_hlo_bytes_signed(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 int64_t *out) CALX_MUST_USE;
+// A number of things that have a byte or more each in the rest of the input.
+calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                size_t *out) CALX_MUST_USE;
+// A number below `limit`; `what` it is the number of.
+calx_status *cx_hlo_bytes_index(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                size_t limit, const char *what,
+                                size_t *out) CALX_MUST_USE;
+// The next n bytes.
+calx_status *cx_hlo_bytes_take(cx_hlo_bytecode *b, cx_hlo_bytes *in, uint64_t n,
+                               cx_hlo_bytes *out) CALX_MUST_USE;
+// A section: its number and contents.
+calx_status *cx_hlo_bytes_section(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                  size_t *out_id,
+                                  cx_hlo_bytes *out) CALX_MUST_USE;
+
+// ---- entries, by their number, which stands next ----
+
+calx_status *cx_hlo_bytes_string(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 cx_hlo_str *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_type(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               cx_hlo_any *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_attr(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               const cx_hlo_attr **out) CALX_MUST_USE;
+// The same, by a number that was read.
+calx_status *cx_hlo_bytes_type_at(cx_hlo_bytecode *b, size_t i, const char *at,
+                                  cx_hlo_any *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_attr_at(cx_hlo_bytecode *b, size_t i, const char *at,
+                                  const cx_hlo_attr **out) CALX_MUST_USE;
+// The location with this number; NULL: no file is known.
+calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                              const cx_hlo_loc **out) CALX_MUST_USE;
+
+// ---- what an entry holds ----
+
+calx_status *cx_hlo_bytes_read_type(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                                    cx_hlo_any *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_read_attr(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                                    const cx_hlo_attr **out) CALX_MUST_USE;
+
+// The next type, which must be an element type.
+calx_status *cx_hlo_bytes_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               cx_hlo_elem *out) CALX_MUST_USE;
+// A literal, and an array of integers, from behind their code.
+calx_status *cx_hlo_bytes_read_dense(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                     const cx_hlo_attr **out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_read_array(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                     const cx_hlo_attr **out) CALX_MUST_USE;
+
+// ---- operations ----
+
+// Gives the operation StableHLO's name.
+calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
+                              cx_hlo_str name,
+                              cx_hlo_op_name *out) CALX_MUST_USE;
+// The properties of an operation, and its other attributes (NULL: none), onto
+// named_stack, as StableHLO's attributes.
+calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *name,
+                              cx_hlo_bytes properties, const cx_hlo_attr *dict,
+                              const char *at) CALX_MUST_USE;
+// The program.
+calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b,
+                                       cx_hlo_bytes program) CALX_MUST_USE;
+
+#endif

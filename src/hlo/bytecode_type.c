@@ -1,0 +1,283 @@
+// hlo/bytecode: the types of the builtin dialect and of VHLO, by their numbers
+// in BuiltinDialectBytecode.td and VhloBytecode.cpp.
+#include "hlo/bytecode_reader.h"
+
+enum {
+  BUILTIN_INTEGER,
+  BUILTIN_INDEX,
+  BUILTIN_FUNCTION,
+  BUILTIN_COMPLEX = 9,
+  BUILTIN_NONE = 12,
+  BUILTIN_TENSOR,
+  BUILTIN_ENCODED,
+  BUILTIN_TUPLE
+};
+
+enum {
+  VHLO_COMPLEX = 1,
+  VHLO_FUNCTION = 8,
+  VHLO_TENSOR = 20,
+  VHLO_ENCODED,
+  VHLO_TOKEN,
+  VHLO_TUPLE,
+  VHLO_NONE = 33,
+  VHLO_FUTURE = 42
+};
+
+// The element types that are a number alone. INVALID: it is another type.
+static cx_hlo_elem builtin_elem(uint64_t code)
+{
+  static const cx_hlo_elem elems[] = { [BUILTIN_INDEX] = CX_HLO_INDEX,
+                                       [3] = CX_HLO_BF16,
+                                       [4] = CX_HLO_F16,
+                                       [5] = CX_HLO_F32,
+                                       [6] = CX_HLO_F64 };
+  return code < sizeof elems / sizeof *elems ? elems[code] : CX_HLO_INVALID;
+}
+
+static cx_hlo_elem vhlo_elem(uint64_t code)
+{
+  static const cx_hlo_elem elems[] = { [0] = CX_HLO_I1,
+                                       [2] = CX_HLO_BF16,
+                                       [3] = CX_HLO_F16,
+                                       [4] = CX_HLO_F32,
+                                       [5] = CX_HLO_F64,
+                                       [6] = CX_HLO_F8E4M3FN,
+                                       [7] = CX_HLO_F8E5M2,
+                                       [9] = CX_HLO_INDEX,
+                                       [10] = CX_HLO_I4,
+                                       [11] = CX_HLO_I8,
+                                       [12] = CX_HLO_I16,
+                                       [13] = CX_HLO_I32,
+                                       [14] = CX_HLO_I64,
+                                       [15] = CX_HLO_UI4,
+                                       [16] = CX_HLO_UI8,
+                                       [17] = CX_HLO_UI16,
+                                       [18] = CX_HLO_UI32,
+                                       [19] = CX_HLO_UI64,
+                                       [27] = CX_HLO_F8E4M3FNUZ,
+                                       [28] = CX_HLO_F8E5M2FNUZ,
+                                       [29] = CX_HLO_F8E4M3B11FNUZ,
+                                       [31] = CX_HLO_I2,
+                                       [32] = CX_HLO_UI2,
+                                       [34] = CX_HLO_TF32,
+                                       [35] = CX_HLO_F8E4M3,
+                                       [36] = CX_HLO_F8E3M4,
+                                       [37] = CX_HLO_F4E2M1FN,
+                                       [38] = CX_HLO_F6E2M3FN,
+                                       [39] = CX_HLO_F6E3M2FN,
+                                       [40] = CX_HLO_F8E8M0FNU };
+  return code < sizeof elems / sizeof *elems ? elems[code] : CX_HLO_INVALID;
+}
+
+// ---- making types ----
+
+static calx_status *make_other(cx_hlo_bytecode *b, cx_hlo_non_tensor value,
+                               cx_hlo_any *out)
+{
+  cx_hlo_non_tensor *copy =
+      CX_ARENA_NEW(&b->r->module->arena, cx_hlo_non_tensor);
+  if (copy == NULL) return cx_out_of_memory();
+  *copy = value;
+  out->non_tensor = copy;
+  return NULL;
+}
+
+static calx_status *make_elem(cx_hlo_bytecode *b, cx_hlo_elem elem,
+                              cx_hlo_any *out)
+{
+  return make_other(
+      b, (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_ELEMENT, .elem = elem },
+      out);
+}
+
+calx_status *cx_hlo_bytes_elem(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               cx_hlo_elem *out)
+{
+  const char *at = in->at;
+  cx_hlo_any type;
+  CALX_TRY(cx_hlo_bytes_type(b, in, &type));
+  if (type.non_tensor == NULL ||
+      type.non_tensor->kind != CX_HLO_NON_TENSOR_ELEMENT) {
+    return CX_HLO_BYTES_UNKNOWN(b, at,
+                                "numbers of another than an element type");
+  }
+  *out = type.non_tensor->elem;
+  return NULL;
+}
+
+static calx_status *read_complex(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 cx_hlo_any *out)
+{
+  const char *at = in->at;
+  cx_hlo_elem part = CX_HLO_INVALID;
+  CALX_TRY(cx_hlo_bytes_elem(b, in, &part));
+  if (part == CX_HLO_F32) return make_elem(b, CX_HLO_C64, out);
+  if (part == CX_HLO_F64) return make_elem(b, CX_HLO_C128, out);
+  return CX_HLO_BYTES_FAIL(b, at,
+                           "complex numbers have parts f32 or f64, not %s",
+                           cx_hlo_elem_name(part));
+}
+
+// integer ::= width << 2 | (0 signless, 1 signed, 2 unsigned)
+static calx_status *read_integer(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 cx_hlo_any *out)
+{
+  static const char *const prefixes[] = { "i", "si", "ui", "?" };
+  const char *at = in->at;
+  uint64_t v = 0;
+  char name[32];
+  CALX_TRY(cx_hlo_bytes_number(b, in, &v));
+  const int n = snprintf(name, sizeof name, "%s%llu", prefixes[v & 3],
+                         (unsigned long long)(v >> 2));
+  const cx_hlo_elem elem = cx_hlo_elem_parse(name, (size_t)n);
+  if (elem == CX_HLO_INVALID) {
+    return CX_HLO_BYTES_UNKNOWN(b, at, "the type %s", name);
+  }
+  return make_elem(b, elem, out);
+}
+
+// tensor ::= rank size* element; a size of INT64_MIN is dynamic.
+static calx_status *read_tensor(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                cx_hlo_any *out)
+{
+  const char *at = in->at;
+  size_t rank = 0;
+  CALX_TRY(cx_hlo_bytes_count(b, in, &rank));
+  int64_t *dims = CX_ARENA_ARRAY(&b->r->module->arena, int64_t, rank + 1);
+  if (dims == NULL) return cx_out_of_memory();
+  if (rank > CX_HLO_MOST_DIMS) {
+    return CX_HLO_BYTES_FAIL(b, at, "a tensor has at most %d dimensions",
+                             CX_HLO_MOST_DIMS);
+  }
+  for (size_t i = 0; i < rank; i++) {
+    CALX_TRY(cx_hlo_bytes_signed(b, in, &dims[i]));
+    if (dims[i] == INT64_MIN)
+      dims[i] = -1;
+    else if (dims[i] < 0) {
+      return CX_HLO_BYTES_FAIL(b, at, "dimension %zu has size %lld", i,
+                               (long long)dims[i]);
+    }
+  }
+  out->tensor.rank = rank;
+  out->tensor.dims = dims;
+  CALX_TRY(cx_hlo_bytes_elem(b, in, &out->tensor.elem));
+  if (cx_hlo_elem_class(out->tensor.elem) != 0) return NULL;
+  return CX_HLO_BYTES_FAIL(b, at, "no tensor has elements of %s",
+                           cx_hlo_elem_name(out->tensor.elem));
+}
+
+static calx_status *read_encoded(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 cx_hlo_any *out)
+{
+  const char *at = in->at;
+  const cx_hlo_attr *encoding = NULL;
+  CALX_TRY(cx_hlo_bytes_attr(b, in, &encoding));
+  if (encoding->kind != CX_HLO_ATTR_TEXT) {
+    return CX_HLO_BYTES_UNKNOWN(b, at, "this encoding of a tensor");
+  }
+  CALX_TRY(read_tensor(b, in, out));
+  return make_other(b,
+                    (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_ENCODED,
+                                         .text = encoding->as.text },
+                    out);
+}
+
+// types ::= count type*, pushed onto any_stack
+static calx_status *push_types(cx_hlo_bytecode *b, cx_hlo_bytes *in)
+{
+  size_t n = 0;
+  CALX_TRY(cx_hlo_bytes_count(b, in, &n));
+  for (size_t i = 0; i < n; i++) {
+    cx_hlo_any type;
+    CALX_TRY(cx_hlo_bytes_type(b, in, &type));
+    CALX_TRY(cx_hlo_push_type(b->r, &type));
+  }
+  return NULL;
+}
+
+// A tuple or a future; a function has its results behind the inputs.
+static calx_status *read_parts(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                               cx_hlo_non_tensor_kind kind, cx_hlo_any *out)
+{
+  cx_hlo_reader *r = b->r;
+  const size_t mark = r->any_stack.n;
+  cx_hlo_non_tensor value = { .kind = kind };
+  CALX_TRY(push_types(b, in));
+  if (kind == CX_HLO_NON_TENSOR_FUNCTION) {
+    value.n_inputs = r->any_stack.n - mark;
+    CALX_TRY(push_types(b, in));
+  }
+  value.n_parts = r->any_stack.n - mark;
+  CALX_TRY(CX_HLO_TAKE(r, r->any_stack, mark, &value.parts));
+  return make_other(b, value, out);
+}
+
+static calx_status *make_none(cx_hlo_bytecode *b, cx_hlo_any *out)
+{
+  return make_other(b,
+                    (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_TEXT,
+                                         .text = { "none", 4 } },
+                    out);
+}
+
+// ---- reading ----
+
+static calx_status *read_builtin(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 uint64_t code, cx_hlo_any *out)
+{
+  const char *at = in->at;
+  const cx_hlo_elem elem = builtin_elem(code);
+  if (elem != CX_HLO_INVALID) return make_elem(b, elem, out);
+  switch (code) {
+    case BUILTIN_INTEGER: return read_integer(b, in, out);
+    case BUILTIN_COMPLEX: return read_complex(b, in, out);
+    case BUILTIN_NONE: return make_none(b, out);
+    case BUILTIN_TENSOR: return read_tensor(b, in, out);
+    case BUILTIN_ENCODED: return read_encoded(b, in, out);
+    case BUILTIN_FUNCTION:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_FUNCTION, out);
+    case BUILTIN_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
+    default:
+      return CX_HLO_BYTES_UNKNOWN(b, at, "type %llu of the builtin dialect",
+                                  (unsigned long long)code);
+  }
+}
+
+static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                              uint64_t code, cx_hlo_any *out)
+{
+  const char *at = in->at;
+  const cx_hlo_elem elem = vhlo_elem(code);
+  if (elem != CX_HLO_INVALID) return make_elem(b, elem, out);
+  switch (code) {
+    case VHLO_COMPLEX: return read_complex(b, in, out);
+    case VHLO_NONE: return make_none(b, out);
+    case VHLO_TENSOR: return read_tensor(b, in, out);
+    case VHLO_ENCODED: return read_encoded(b, in, out);
+    case VHLO_TOKEN: out->tensor.elem = CX_HLO_TOKEN; return NULL;
+    case VHLO_FUNCTION:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_FUNCTION, out);
+    case VHLO_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
+    case VHLO_FUTURE: return read_parts(b, in, CX_HLO_NON_TENSOR_FUTURE, out);
+    default:
+      return CX_HLO_BYTES_UNKNOWN(b, at, "type %llu of VHLO",
+                                  (unsigned long long)code);
+  }
+}
+
+calx_status *cx_hlo_bytes_read_type(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                                    cx_hlo_any *out)
+{
+  cx_hlo_bytes in = e->bytes;
+  uint64_t code = 0;
+  *out = (cx_hlo_any){ .non_tensor = NULL };
+  CALX_TRY(cx_hlo_bytes_number(b, &in, &code));
+  switch (e->dialect) {
+    case CX_HLO_DIALECT_BUILTIN: return read_builtin(b, &in, code, out);
+    case CX_HLO_DIALECT_VHLO: return read_vhlo(b, &in, code, out);
+    case CX_HLO_DIALECT_OTHER: break;
+  }
+  return CX_HLO_BYTES_UNKNOWN(b, e->bytes.at,
+                              "a type of another dialect than VHLO");
+}

@@ -1,0 +1,126 @@
+// The reader of bytecode, on what StableHLO's own writer made
+// (bytecode_record.py). bytecode.tar.xz has NN.bc, each with its text NN.mlir.
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "hlo/check.h"
+#include "hlo/print.h"
+#include "hlo/verify.h"
+
+static char folder[256];  // of the files
+
+static char *read_file(const char *name, const char *ending, size_t *out_size)
+{
+  char path[512];
+  char *data = NULL;
+  snprintf(path, sizeof path, "%s/%.2s.%s", folder, name, ending);
+  CHECK_OK(cx_file_read(path, 0, &data, out_size));
+  return data;
+}
+
+static void print(const char *bytes, size_t size, const char *name,
+                  cx_text *out)
+{
+  cx_hlo_module *m = NULL;
+  CHECK_OK(cx_hlo_parse(bytes, size, name, &m));
+  CHECK_OK(cx_hlo_verify(m));
+  cx_hlo_print_with(m, &(cx_hlo_print_options){ .no_locations = true }, out);
+  cx_hlo_module_free(m);
+}
+
+static void compare(const char *name)
+{
+  cx_text ours = { 0 }, theirs = { 0 };
+  size_t size = 0, text_size = 0;
+  char *bytes = read_file(name, "bc", &size);
+  char *text = read_file(name, "mlir", &text_size);
+  print(bytes, size, name, &ours);
+  print(text, text_size, name, &theirs);
+  assert_string_equal(cx_text_str(&ours), cx_text_str(&theirs));
+  cx_text_free(&ours);
+  cx_text_free(&theirs);
+  cx_free(bytes);
+  cx_free(text);
+}
+
+static void test_programs(void **state)
+{
+  (void)state;
+  int n = 0;
+  DIR *files = opendir(folder);
+  assert_non_null(files);
+  for (struct dirent *e; (e = readdir(files)) != NULL;) {
+    if (strlen(e->d_name) != 5 || strcmp(e->d_name + 2, ".bc") != 0) continue;
+    compare(e->d_name);
+    n++;
+  }
+  closedir(files);
+  print_message("%d programs\n", n);
+  assert_true(n >= 50);
+}
+
+// Whatever is cut off, the error names the byte.
+static void test_cut(void **state)
+{
+  (void)state;
+  size_t size = 0;
+  char *bytes = read_file("00", "bc", &size);
+  for (size_t n = 4; n < size; n++) {
+    cx_hlo_module *m = NULL;
+    char *part = malloc(n);  // so that a read past its end is seen
+    memcpy(part, bytes, n);
+    calx_status *status = cx_hlo_parse(part, n, "cut", &m);
+    assert_non_null(status);
+    assert_non_null(strstr(calx_status_message(status), "cut: byte "));
+    calx_status_free(status);
+    free(part);
+  }
+  cx_free(bytes);
+}
+
+static void test_signature(void **state)
+{
+  (void)state;
+  size_t size = 0, text_size = 0;
+  char *bytes = read_file("00", "bc", &size);
+  char *text = read_file("00", "mlir", &text_size);
+  cx_hlo_signature ours, theirs;
+  CHECK_OK(cx_hlo_parse_signature(bytes, size, "00", &ours));
+  CHECK_OK(cx_hlo_parse_signature(text, text_size, "00", &theirs));
+  assert_string_equal(ours.name, theirs.name);
+  assert_int_equal(ours.n_params, theirs.n_params);
+  assert_int_equal(ours.n_results, theirs.n_results);
+  for (size_t i = 0; i < ours.n_results; i++) {
+    assert_true(cx_hlo_type_equal(&ours.results[i], &theirs.results[i]));
+  }
+  cx_hlo_signature_free(&ours);
+  cx_hlo_signature_free(&theirs);
+  cx_free(bytes);
+  cx_free(text);
+}
+
+static int unpack(void **state)
+{
+  (void)state;
+  char command[1024];
+  const char *temporary = getenv("TMPDIR");
+  snprintf(folder, sizeof folder, "%s/bytecode",
+           temporary ? temporary : "/tmp");
+  snprintf(command, sizeof command,
+           "tar -xJf '" CX_TEST_DIR "/bytecode.tar.xz' -C '%s/..'", folder);
+  return mkdir(folder, 0755) == 0 || errno == EEXIST ? system(command) : 1;
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_programs),
+    cmocka_unit_test(test_cut),
+    cmocka_unit_test(test_signature),
+  };
+  return cmocka_run_group_tests(tests, unpack, NULL);
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""bytecode_record.py OUT FOLDER...: records programs as StableHLO's own writer has them.
+
+Of the programs in the folders (*.mlir) it takes few that have all operations, element
+types and attributes of all, and writes each to the folder OUT as bytecode (NN.bc, by
+serialize_portable_artifact of jaxlib) and as the text that jaxlib reads from it
+(NN.mlir). tests/hlo/bytecode.tar.xz is such a folder, made with jaxlib 0.10.2.
+"""
+
+import pathlib
+import re
+import sys
+
+from jax._src.interpreters import mlir
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
+
+FEATURES = (r'"?((?:stablehlo|func)\.\w+)', r'x((?:ui|i|f|bf)\d+\w*|complex<f\d+>)>',
+            r'\b([a-z_]+) = ', r'#stablehlo<(\w+ \w+)>')
+LONGEST = 9000  # of a text
+
+
+def features(text):
+    return {found for pattern in FEATURES for found in re.findall(pattern, text)}
+
+
+def main(out, *folders):
+    texts = [f.read_text() for folder in folders
+             for f in sorted(pathlib.Path(folder).glob("*.mlir"))
+             if f.stat().st_size < LONGEST]
+    pool = [(text, features(text)) for text in texts]
+    left = set().union(*(f for _, f in pool))
+    n = 0
+    with mlir.make_ir_context() as context:
+        while pool:
+            best = max(pool, key=lambda p: len(p[1] & left) / (800 + len(p[0])))
+            pool.remove(best)
+            if not best[1] & left:
+                break
+            try:
+                data = stablehlo.serialize_portable_artifact(
+                    ir.Module.parse(best[0]), "1.13.0")
+            except ValueError:
+                continue  # with CHLO or a target's attributes
+            back = stablehlo.deserialize_portable_artifact(context, data)
+            path = pathlib.Path(out) / f"{n:02}"
+            path.with_suffix(".bc").write_bytes(data)
+            path.with_suffix(".mlir").write_text(back.operation.get_asm(
+                print_generic_op_form=True, enable_debug_info=False))
+            left -= best[1]
+            n += 1
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
