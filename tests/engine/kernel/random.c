@@ -168,7 +168,7 @@ static void thin_dots(void **state)
     { CX_HLO_F16, CX_HLO_F32, CX_HLO_F32 },
   };
   for (size_t i = 0; i < sizeof thin / sizeof *thin; i++) {
-    run_type(thin_dot_case, thin[i], 8, false);
+    run_type(thin_dot_case, thin[i], 4, false);
   }
 }
 
