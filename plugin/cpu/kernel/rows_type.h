@@ -10,13 +10,14 @@ INLINE void NAME(add_rows)(const cpu_kernel_rows *r, const T *b, const float *a,
 {
   int64_t j = 0;
   for (; j + LANES <= columns; j += LANES) {
-    vec sum[TOGETHER];
+    cpu_kernel_rows_vec sum[TOGETHER];
     for (int i = 0; i < m; i++) sum[i] = load_f32(part + i * COLUMNS + j);
     for (int p = 0; p < q; p++) {
-      const vec x = NAME(load)(b + p * r->b_row + j);
+      const cpu_kernel_rows_vec x = NAME(load)(b + p * r->b_row + j);
       for (int i = 0; i < m; i++) sum[i] += x * a[i * r->a_row + p];
     }
-    for (int i = 0; i < m; i++) *(vec *)(part + i * COLUMNS + j) = sum[i];
+    for (int i = 0; i < m; i++)
+      *(cpu_kernel_rows_vec *)(part + i * COLUMNS + j) = sum[i];
   }
   for (; j < columns; j++) {
     for (int p = 0; p < q; p++) {
@@ -86,13 +87,13 @@ INLINE void NAME(dot_columns)(const cpu_kernel_rows *r, const T *b,
   int64_t p = 0;
   while (p + LANES <= r->k) {
     const int64_t end = MIN(p + BLOCK * LANES, r->k);
-    vec sum[TOGETHER][COLUMNS_BESIDE];
+    cpu_kernel_rows_vec sum[TOGETHER][COLUMNS_BESIDE];
     for (int i = 0; i < m; i++) {
-      for (int j = 0; j < n; j++) sum[i][j] = (vec){ 0 };
+      for (int j = 0; j < n; j++) sum[i][j] = (cpu_kernel_rows_vec){ 0 };
     }
     for (; p + LANES <= end; p += LANES) {
       for (int j = 0; j < n; j++) {
-        const vec x = NAME(load)(b + j * r->b_column + p);
+        const cpu_kernel_rows_vec x = NAME(load)(b + j * r->b_column + p);
         for (int i = 0; i < m; i++) {
           sum[i][j] += x * load_f32(a + i * r->a_row + p);
         }

@@ -24,17 +24,21 @@
 // Rows of a that are computed together.
 #define TOGETHER 4
 
-typedef float vec __attribute__((vector_size(ROWS_BYTES), aligned(4)));
-typedef float quad __attribute__((vector_size(16)));
-typedef uint32_t words __attribute__((vector_size(ROWS_BYTES)));
-typedef int32_t ints __attribute__((vector_size(ROWS_BYTES)));
-typedef uint16_t halves
+typedef float cpu_kernel_rows_vec
+    __attribute__((vector_size(ROWS_BYTES), aligned(4)));
+typedef float cpu_kernel_rows_quad __attribute__((vector_size(16)));
+typedef uint32_t cpu_kernel_rows_words __attribute__((vector_size(ROWS_BYTES)));
+typedef int16_t cpu_kernel_rows_shorts
+    __attribute__((vector_size(ROWS_BYTES / 2)));
+typedef int32_t cpu_kernel_rows_ints __attribute__((vector_size(ROWS_BYTES)));
+typedef uint16_t cpu_kernel_rows_halves
     __attribute__((vector_size(ROWS_BYTES / 2), aligned(2)));
-typedef int8_t bytes __attribute__((vector_size(ROWS_BYTES / 4), aligned(1)));
+typedef int8_t cpu_kernel_rows_bytes
+    __attribute__((vector_size(ROWS_BYTES / 4), aligned(1)));
 
-INLINE vec load_f32(const float *p)
+INLINE cpu_kernel_rows_vec load_f32(const float *p)
 {
-  return *(const vec *)p;
+  return *(const cpu_kernel_rows_vec *)p;
 }
 
 INLINE float one_f32(const float *p)
@@ -42,9 +46,12 @@ INLINE float one_f32(const float *p)
   return *p;
 }
 
-INLINE vec load_bf16(const uint16_t *p)
+INLINE cpu_kernel_rows_vec load_bf16(const uint16_t *p)
 {
-  return (vec)(__builtin_convertvector(*(const halves *)p, words) << 16);
+  return (cpu_kernel_rows_vec)(__builtin_convertvector(
+                                   *(const cpu_kernel_rows_halves *)p,
+                                   cpu_kernel_rows_words)
+                               << 16);
 }
 
 INLINE float one_bf16(const uint16_t *p)
@@ -52,10 +59,13 @@ INLINE float one_bf16(const uint16_t *p)
   return cpu_kernel_bf16_widen(*p);
 }
 
-INLINE vec load_i8(const int8_t *p)
+// In steps that compilers have instructions for.
+INLINE cpu_kernel_rows_vec load_i8(const int8_t *p)
 {
+  const cpu_kernel_rows_shorts wide = __builtin_convertvector(
+      *(const cpu_kernel_rows_bytes *)p, cpu_kernel_rows_shorts);
   return __builtin_convertvector(
-      __builtin_convertvector(*(const bytes *)p, ints), vec);
+      __builtin_convertvector(wide, cpu_kernel_rows_ints), cpu_kernel_rows_vec);
 }
 
 INLINE float one_i8(const int8_t *p)
@@ -63,11 +73,12 @@ INLINE float one_i8(const int8_t *p)
   return (float)*p;
 }
 
-INLINE float sum_lanes(vec x)
+INLINE float sum_lanes(cpu_kernel_rows_vec x)
 {
-  quad part[ROWS_BYTES / sizeof(quad)];
+  cpu_kernel_rows_quad part[ROWS_BYTES / sizeof(cpu_kernel_rows_quad)];
   memcpy(part, &x, sizeof part);
-  for (size_t n = ROWS_BYTES / sizeof(quad) / 2; n > 0; n /= 2) {
+  for (size_t n = ROWS_BYTES / sizeof(cpu_kernel_rows_quad) / 2; n > 0;
+       n /= 2) {
     for (size_t i = 0; i < n; i++) part[i] += part[i + n];
   }
   return (part[0][0] + part[0][1]) + (part[0][2] + part[0][3]);
