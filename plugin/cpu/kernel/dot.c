@@ -40,6 +40,30 @@ static void use_onednn(const product *q, const cpu_kernel_gemm *g)
   cpu_kernel_onednn_leave(d);
 }
 
+// The transposed product, if the columns are few.
+static void use_rows(const cpu_kernel_dot_plan *p, const cpu_kernel_gemm *g,
+                     void *packed)
+{
+  const bool turned = p->few_columns;
+  const cpu_kernel_rows r = { .m = turned ? g->n : g->m,
+                              .n = turned ? g->m : g->n,
+                              .k = g->k,
+                              .a = turned ? g->b : g->a,
+                              .a_row = turned ? g->b_column : g->a_row,
+                              .a_column = turned ? g->b_row : g->a_column,
+                              .b = turned ? g->a : g->b,
+                              .type =
+                                  p->factors[turned ? 0 : 1].gathered
+                                      ? CX_HLO_F32
+                                      : p->operands[turned ? 0 : 1].view.type,
+                              .b_row = turned ? g->a_column : g->b_row,
+                              .b_column = turned ? g->a_row : g->b_column,
+                              .c = g->c,
+                              .c_row = turned ? 1 : g->ldc,
+                              .c_column = turned ? g->ldc : 1 };
+  cpu_kernel_rows_run(&r, packed);
+}
+
 static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
                      int64_t column, int64_t columns)
 {
@@ -69,7 +93,9 @@ static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
   };
   unsigned char *panels =
       q->panels + (size_t)cpu_kernel_rank(q->pool) * p->panels_each;
-  if (p->matmul != NULL) {
+  if (p->few_rows || p->few_columns) {
+    use_rows(p, &g, panels);
+  } else if (p->matmul != NULL) {
     if (!cpu_kernel_matmul_run(p->matmul, p->divided ? q->pool : NULL, g.a, g.b,
                                g.c, panels)) {
       atomic_store(&q->failed, true);

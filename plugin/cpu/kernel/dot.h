@@ -5,6 +5,7 @@
 #include "kernel/internal.h"
 #include "kernel/matmul.h"
 #include "kernel/onednn.h"
+#include "kernel/rows.h"
 
 // lhs: rows are m and columns k. rhs: rows are k and columns n.
 typedef struct cpu_kernel_dot_factor {
@@ -18,8 +19,10 @@ typedef struct cpu_kernel_dot_plan {
   cpu_kernel_math math;
   bool complex;
   bool stored;  // the result is computed in scratch and then converted
-  // What computes a product: matmul, else sgemm of onednn, else gemm.h.
-  cpu_kernel_matmul *matmul;  // bf16 as it is; NULL: not used
+  // What computes a product: rows.h, else matmul, else sgemm of onednn, else
+  // gemm.h.
+  bool few_rows, few_columns;  // rows.h, at most one
+  cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
   bool divided;  // each matmul among the threads
   int64_t batches, m, n, k;

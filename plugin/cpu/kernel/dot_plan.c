@@ -17,6 +17,9 @@
 #define SMALL_PRODUCT ((double)(1 << 24))
 #define SMALL_OF_FEW_ROWS ((double)(1 << 22))
 #define FEW_ROWS 32
+// Below, packing costs less than the preparations of rows.h.
+#define ROWS_COLUMNS 16
+#define ROWS_INNER 8
 // Multiplications from which on a matmul's code is worth its generation.
 #define NATIVE_PRODUCT ((double)(1 << 16))
 
@@ -109,12 +112,19 @@ static void view_list(cpu_kernel_view *v, const dims *l)
     cpu_kernel_view_add(v, l->size[i], l->stride[i]);
 }
 
+// The operand that is read as it is: by rows.h the one with more elements.
+static bool is_wide(const cpu_kernel_dot_plan *p, int which)
+{
+  return which == 0 ? p->few_columns : p->few_rows;
+}
+
 // Whether operand `which` is read as it is. `native`: as bf16.
 static bool keeps_type(const cpu_kernel_dot_plan *p, int which, bool native)
 {
   const cx_hlo_elem type = p->operands[which].view.type;
-  return native ? type == CX_HLO_BF16
-                : !p->complex && cpu_kernel_math_is(p->math, type);
+  if (native) return type == CX_HLO_BF16;
+  return (!p->complex && cpu_kernel_math_is(p->math, type)) ||
+         (is_wide(p, which) && cpu_kernel_rows_reads(type));
 }
 
 static void plan_factor(cpu_kernel_dot_plan *p, bool native, int which,
@@ -173,7 +183,9 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
     cpu_kernel_operand_reserve(kernel, p->math,
                                (int64_t)(kernel->bytes[i] / bytes), o);
   }
-  if (p->matmul != NULL) {
+  if (p->few_rows || p->few_columns) {
+    p->panels_each = cpu_kernel_rows_scratch(p->few_rows ? p->m : p->n, p->k);
+  } else if (p->matmul != NULL) {
     p->panels_each = cpu_kernel_matmul_scratch(p->matmul);
   } else if (p->onednn == NULL) {
     p->panels_each = cpu_kernel_gemm_panels(p->math, p->m, p->n, p->k);
@@ -230,27 +242,41 @@ static void free_plan(void *user)
   cx_free(p);
 }
 
+// Products of a few rows or columns, which read the other operand once.
+static void plan_rows(cpu_kernel_dot_plan *p)
+{
+  if (p->math != CPU_KERNEL_F32 || p->complex || p->k < ROWS_INNER) return;
+  p->few_rows = p->m <= CPU_KERNEL_ROWS_MOST && p->n >= ROWS_COLUMNS;
+  p->few_columns =
+      !p->few_rows && p->n <= CPU_KERNEL_ROWS_MOST && p->m >= ROWS_COLUMNS;
+}
+
 // Chooses what computes the products.
 static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
                           cpu_threads *pool, bool tune)
 {
   const bool any = kernel->bytes[2] != 0 && p->k != 0;
-  if (any) plan_native(kernel, p, pool, tune);
+  if (any) plan_rows(p);
+  const bool rows = p->few_rows || p->few_columns;
+  if (any && !rows) plan_native(kernel, p, pool, tune);
+  if (p->matmul == NULL) {
+    p->stored =
+        p->complex || !cpu_kernel_math_is(p->math, p->operands[2].view.type);
+    plan_factors(p, false);
+  }
   for (int i = 0; i < 3; i++) {
-    p->bytes[i] = p->matmul != NULL
-                      ? (int64_t)cx_hlo_elem_bytes(p->operands[i].view.type)
-                      : (int64_t)cpu_kernel_math_bytes(p->math);
+    const bool as_is = i < 2 ? !p->factors[i].gathered : !p->stored;
+    p->bytes[i] = as_is ? (int64_t)cx_hlo_elem_bytes(p->operands[i].view.type)
+                        : (int64_t)cpu_kernel_math_bytes(p->math);
   }
   if (p->matmul != NULL) {
     memcpy(kernel->name, "bf16 matmul", 12);
     return;
   }
-  p->stored =
-      p->complex || !cpu_kernel_math_is(p->math, p->operands[2].view.type);
-  plan_factors(p, false);
-  if (p->math == CPU_KERNEL_F32 && any && !is_small(p)) {
+  if (p->math == CPU_KERNEL_F32 && any && !rows && !is_small(p)) {
     p->onednn = cpu_kernel_onednn_get();
   }
+  if (rows) memcpy(kernel->name, "rows", 5);
   if (p->onednn != NULL) memcpy(kernel->name, "dnnl_sgemm", 11);
 }
 

@@ -134,13 +134,13 @@ static int64_t now_ns(void)
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-typedef struct trial {
+typedef struct native_trial {
   const cpu_kernel_matmul *matmul;
   unsigned char *a, *b, *c, *scratch;
-} trial;
+} native_trial;
 
 // False: oneDNN has failed.
-static bool run_trial(const trial *t, bool widened)
+static bool run_trial(const native_trial *t, bool widened)
 {
   if (!widened) {
     return cpu_kernel_matmul_run(t->matmul, NULL, t->a, t->b, t->c, t->scratch);
@@ -161,7 +161,7 @@ static bool run_trial(const trial *t, bool widened)
 }
 
 // The way with the shorter least time, in alternating runs.
-static int64_t faster(const trial *t)
+static int64_t faster(const native_trial *t)
 {
   int64_t least[2] = { INT64_MAX, INT64_MAX };
   for (int i = 0; i < 2 * RUNS; i++) {
@@ -195,7 +195,8 @@ static int64_t measure(void)
   int64_t choice = CPU_KERNEL_BF16_UNDECIDED;
   if (memory != NULL) {
     unsigned char *at = memory + (ALIGN - (uintptr_t)memory % ALIGN) % ALIGN;
-    const trial t = { matmul, at, at + bytes, at + 2 * bytes, at + 3 * bytes };
+    const native_trial t = { matmul, at, at + bytes, at + 2 * bytes,
+                             at + 3 * bytes };
     choice = faster(&t);
   }
   cx_free(memory);

@@ -331,9 +331,20 @@ static int64_t pick_size(unsigned of)
 
 // `large`: with one row, column and contracted dimension each; sometimes with
 // few rows, for which oneDNN's product is used from a smaller size on.
-static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
+typedef enum dot_size { SMALL, LARGE, THIN } dot_size;
+
+// The size of a dimension that only one operand has.
+static int64_t pick_free(dot_size of, bool few, bool thin_side)
 {
-  const bool few = large && pick(3) == 0;
+  if (of == THIN) return thin_side ? 1 + (int64_t)pick(8) : 16 + pick(600);
+  return few ? (thin_side ? 16 : 480) + (int64_t)pick(15) : 45 + pick(60);
+}
+
+static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], dot_size of)
+{
+  const bool large = of != SMALL;
+  const bool few = of == LARGE && pick(3) == 0;
+  const size_t thin = of == THIN ? pick(2) : 0;
   dot_dims d = { .n_batch = few ? 0 : pick(large ? 2 : 3),
                  .n_contract = large ? 1 : pick(3) };
   const size_t rank[2] = { d.n_batch + d.n_contract + (large ? 1 : pick(3)),
@@ -347,9 +358,7 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
       place(d.contract[s], d.n_contract, rank[s], &used);
     }
     for (size_t i = 0; i < rank[s]; i++) {
-      dims[s][i] = few     ? (s == 0 ? 16 : 480) + (int64_t)pick(15)
-                   : large ? 45 + (int64_t)pick(60)
-                           : pick_size(empty + 1);
+      dims[s][i] = large ? pick_free(of, few, s == thin) : pick_size(empty + 1);
     }
   }
   for (size_t k = 0; k < d.n_batch; k++) {
@@ -357,9 +366,10 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
   }
   for (size_t k = 0; k < d.n_contract; k++) {
     dims[1][d.contract[1][k]] = dims[0][d.contract[0][k]] =
-        few     ? 560 + (int64_t)pick(15)
-        : large ? 50 + (int64_t)pick(60)
-                : pick_size(empty == 1 ? 0 : 1);
+        few          ? 560 + (int64_t)pick(15)
+        : of == THIN ? 8 + (int64_t)pick(200)
+        : large      ? 50 + (int64_t)pick(60)
+                     : pick_size(empty == 1 ? 0 : 1);
   }
   memset(c, 0, sizeof *c);
   array_init(&c->lhs, elems[0], dims[0], rank[0]);
@@ -384,10 +394,15 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
 
 void dot_case(kernel_case *c, const cx_hlo_elem elems[3])
 {
-  make_dot(c, elems, false);
+  make_dot(c, elems, SMALL);
 }
 
 void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3])
 {
-  make_dot(c, elems, true);
+  make_dot(c, elems, LARGE);
+}
+
+void thin_dot_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  make_dot(c, elems, THIN);
 }

@@ -59,6 +59,8 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune);
 // Random cases. `elems`: of lhs, rhs, result.
 void dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
+// Few rows or columns.
+void thin_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Few channels and many images; many groups of one channel.
 void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);

@@ -155,6 +155,23 @@ static void tuned_convolutions(void **state)
   run_all(conv_case, true);
 }
 
+// The other operand is read as it is: f32, bf16 or i8; f16 is widened first.
+static void thin_dots(void **state)
+{
+  (void)state;
+  static const cx_hlo_elem thin[][3] = {
+    { CX_HLO_F32, CX_HLO_F32, CX_HLO_F32 },
+    { CX_HLO_BF16, CX_HLO_BF16, CX_HLO_BF16 },
+    { CX_HLO_F32, CX_HLO_BF16, CX_HLO_F32 },
+    { CX_HLO_F32, CX_HLO_I8, CX_HLO_F32 },
+    { CX_HLO_I8, CX_HLO_F32, CX_HLO_F32 },
+    { CX_HLO_F16, CX_HLO_F32, CX_HLO_F32 },
+  };
+  for (size_t i = 0; i < sizeof thin / sizeof *thin; i++) {
+    run_type(thin_dot_case, thin[i], 4, false);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -162,6 +179,7 @@ int main(void)
     cmocka_unit_test(convolutions),
     cmocka_unit_test(large_dots),
     cmocka_unit_test(large_dots_of_bf16),
+    cmocka_unit_test(thin_dots),
     cmocka_unit_test(narrow_convolutions),
     cmocka_unit_test(depthwise_convolutions),
     cmocka_unit_test(products),

@@ -120,12 +120,19 @@ static calx_status *run_all(cx_hlo_module *m, bool *changed)
 }
 
 static const named_pass passes[] = {
-  { "async", cpu_opt_async },     { "inline", cpu_opt_inline },
-  { "chlo", cpu_opt_chlo },       { "decompose", cpu_opt_decompose },
-  { "algebra", cpu_opt_algebra }, { "shapes", cpu_opt_shapes },
-  { "fold", cpu_opt_fold },       { "move", cpu_opt_move },
-  { "loops", cpu_opt_loops },     { "dce", cpu_opt_dce },
-  { "cse", cpu_opt_cse },         { "all", run_all },
+  { "async", cpu_opt_async },
+  { "inline", cpu_opt_inline },
+  { "chlo", cpu_opt_chlo },
+  { "decompose", cpu_opt_decompose },
+  { "algebra", cpu_opt_algebra },
+  { "shapes", cpu_opt_shapes },
+  { "fold", cpu_opt_fold },
+  { "move", cpu_opt_move },
+  { "products", cpu_opt_products },
+  { "loops", cpu_opt_loops },
+  { "dce", cpu_opt_dce },
+  { "cse", cpu_opt_cse },
+  { "all", run_all },
 };
 
 static cpu_opt_pass_fn *find_pass(const char *name, size_t n)

@@ -18,6 +18,7 @@ FILE_TEST(algebra)
 FILE_TEST(shapes)
 FILE_TEST(fold)
 FILE_TEST(move)
+FILE_TEST(products)
 FILE_TEST(loops)
 FILE_TEST(reuse)
 FILE_TEST(all)
@@ -29,7 +30,7 @@ int main(void)
     cmocka_unit_test(test_algebra), cmocka_unit_test(test_shapes),
     cmocka_unit_test(test_fold),    cmocka_unit_test(test_move),
     cmocka_unit_test(test_loops),   cmocka_unit_test(test_reuse),
-    cmocka_unit_test(test_all),
+    cmocka_unit_test(test_all),     cmocka_unit_test(test_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
