@@ -145,6 +145,8 @@ static LLVMValueRef tanh_wide(const cpu_jit_ir *m, LLVMValueRef x)
 
 LLVMValueRef cpu_jit_tanh(const cpu_jit_ir *m, LLVMValueRef x)
 {
+  if (cpu_jit_has_avx512(m))
+    return cpu_jit_in_pieces(m, &cpu_jit_tanh_pieces, x);
   return m->wide ? tanh_wide(m, x) : tanh_narrow(m, x);
 }
 
@@ -152,6 +154,8 @@ LLVMValueRef cpu_jit_tanh(const cpu_jit_ir *m, LLVMValueRef x)
 // is N. Juffa's), in f64 as exp(-x^2) P(1/(x+2)).
 LLVMValueRef cpu_jit_erf(const cpu_jit_ir *m, LLVMValueRef x)
 {
+  if (cpu_jit_has_avx512(m))
+    return cpu_jit_in_pieces(m, &cpu_jit_erf_pieces, x);
   LLVMValueRef a = at_most(m, absolute(m, x), either(m, 4, 6));
   LLVMValueRef square = mul(m, a, a), rest;
   if (m->wide) {

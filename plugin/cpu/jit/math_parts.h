@@ -21,6 +21,12 @@ LLVMValueRef cpu_jit_tanh(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_erf(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_exp_pair(const cpu_jit_ir *m, cpu_jit_pair x);
 
+// math_avx512.c: for vectors of 16 floats or a multiple, where the target has
+// AVX-512.
+bool cpu_jit_has_avx512(const cpu_jit_ir *m);
+LLVMValueRef cpu_jit_in_pieces(const cpu_jit_ir *m, const cpu_jit_pieces *f,
+                               LLVMValueRef x);
+
 // math_log.c
 LLVMValueRef cpu_jit_log(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_log1p(const cpu_jit_ir *m, LLVMValueRef x);
