@@ -3,11 +3,12 @@
 #include "jit/math_parts.h"
 
 #define LANES 16
+#define CURRENT_ROUNDING 4
 
 bool cpu_jit_has_avx512(const cpu_jit_ir *m)
 {
-  return m->env.has_avx512 && !m->wide && m->lanes >= LANES &&
-         m->lanes % LANES == 0;
+  return m->env.has_avx512 && !m->wide &&
+         (m->lanes == LANES || m->lanes == 2 * LANES);
 }
 
 // The lanes from `from` on of x and then y (which may be NULL), `count` of
@@ -23,12 +24,46 @@ static LLVMValueRef lanes_from(const cpu_jit_ir *m, LLVMValueRef x,
                                 LLVMConstVector(order, count), "");
 }
 
+// An instruction on 16 lanes of x and y.
+typedef LLVMValueRef instruction(const cpu_jit_ir *m, LLVMValueRef x,
+                                 LLVMValueRef y);
+
+// The same on all lanes. x may have 16 lanes for all of them.
+static LLVMValueRef on_each(const cpu_jit_ir *m, instruction *fn,
+                            LLVMValueRef x, LLVMValueRef y)
+{
+  if (m->lanes == LANES) return fn(m, x, y);
+  const bool once = LLVMGetVectorSize(LLVMTypeOf(x)) == LANES;
+  LLVMValueRef half[2];
+  for (unsigned i = 0; i < 2; i++) {
+    half[i] = fn(m, once ? x : lanes_from(m, x, NULL, i * LANES, LANES),
+                 lanes_from(m, y, NULL, i * LANES, LANES));
+  }
+  return lanes_from(m, half[0], half[1], 0, 2 * LANES);
+}
+
 static LLVMValueRef pick(const cpu_jit_ir *m, LLVMValueRef table,
                          LLVMValueRef index)
 {
   LLVMValueRef all[] = { table, index };
   return cpu_jit_intrinsic(m->env.module, m->b,
                            "llvm.x86.avx512.permvar.sf.512", NULL, 0, all, 2);
+}
+
+static LLVMValueRef scalef(const cpu_jit_ir *m, LLVMValueRef x, LLVMValueRef n)
+{
+  LLVMContextRef c = m->env.context;
+  LLVMValueRef all[] = { x, n, x, LLVMConstAllOnes(LLVMInt16TypeInContext(c)),
+                         LLVMConstInt(LLVMInt32TypeInContext(c),
+                                      CURRENT_ROUNDING, false) };
+  return cpu_jit_intrinsic(m->env.module, m->b,
+                           "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0, all,
+                           5);
+}
+
+LLVMValueRef cpu_jit_scale(const cpu_jit_ir *m, LLVMValueRef x, LLVMValueRef n)
+{
+  return on_each(m, scalef, x, n);
 }
 
 // The element of the table that the low four bits of each index name.
@@ -38,14 +73,7 @@ static LLVMValueRef look_up(const cpu_jit_ir *m, const double table[LANES],
   LLVMTypeRef f32 = LLVMFloatTypeInContext(m->env.context);
   LLVMValueRef values[LANES];
   for (unsigned i = 0; i < LANES; i++) values[i] = LLVMConstReal(f32, table[i]);
-  LLVMValueRef all = LLVMConstVector(values, LANES);
-  if (m->lanes == LANES) return pick(m, all, index);
-  LLVMValueRef out = NULL;
-  for (unsigned at = 0; at < m->lanes; at += LANES) {
-    LLVMValueRef part = pick(m, all, lanes_from(m, index, NULL, at, LANES));
-    out = at == 0 ? part : lanes_from(m, out, part, 0, at + LANES);
-  }
-  return out;
+  return on_each(m, pick, LLVMConstVector(values, LANES), index);
 }
 
 LLVMValueRef cpu_jit_in_pieces(const cpu_jit_ir *m, const cpu_jit_pieces *f,

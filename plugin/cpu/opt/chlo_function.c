@@ -1,8 +1,7 @@
 // opt/chlo: the operations of CHLO that are functions of elements.
 //
-// Functions are computed in f64 and rounded once to the operand's type. Only
-// erf of f32 and narrower types is computed in f32, because models use it on
-// large tensors.
+// Functions are computed in f64 and rounded once to the operand's type. erf is
+// an operation of the jit, because models use it on large tensors.
 #include <math.h>
 
 #include "opt/chlo.h"
@@ -18,7 +17,6 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-  { "erf", cpu_opt_erf, NULL },
   { "erfc", cpu_opt_erfc, NULL },
   { "erf_inv", cpu_opt_erf_inv, NULL },
   { "lgamma", cpu_opt_lgamma, NULL },
@@ -54,9 +52,6 @@ static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
     return f->complex == NULL ? NULL : apply_complex(b, f, x);
   }
   if (!cx_hlo_elem_is_float(e)) return NULL;
-  if (f->real == cpu_opt_erf && e != CX_HLO_F64) {
-    return converted(b, cpu_opt_erf_f32(b, converted(b, x, CX_HLO_F32)), e);
-  }
   return converted(b, f->real(b, converted(b, x, CX_HLO_F64)), e);
 }
 

@@ -113,10 +113,8 @@ cpu_opt_value cpu_opt_chebyshev(cx_hlo_builder *b, cpu_opt_value x,
 cpu_opt_value cpu_opt_copysign(cx_hlo_builder *b, cpu_opt_value x,
                                cpu_opt_value y);
 
-// ---- functions on reals: f64, but for erf_f32 ----
+// ---- functions on f64 ----
 
-cpu_opt_value cpu_opt_erf_f32(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_erf(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_erfc(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_bessel_i1e(cx_hlo_builder *b, cpu_opt_value x);
