@@ -8,9 +8,9 @@
 #include "api/launch.h"
 #include "base/alloc.h"
 
-// Waking a thread and being woken by it takes 10 to 50 us, and the estimates are
-// up to three times what a program takes whose data are in a cache. On one of
-// several devices the caller goes on earlier, to launch on the others.
+// Waking a thread and being woken by it takes 10 to 50 us, and the estimates
+// are up to three times what a program takes whose data are in a cache. On one
+// of several devices the caller goes on earlier, to launch on the others.
 #define INLINE_NS 150e3
 #define INLINE_NS_OF_MANY 20e3
 
