@@ -73,10 +73,10 @@ static const char *value_of(const char *argument, const char *name)
   return argument[2 + n] == '=' ? argument + 3 + n : NULL;
 }
 
-// The last one counts; NULL: not given.
-static const char *last_of(int argc, char **argv, const char *name)
+const char *bench_string(int argc, char **argv, const char *name,
+                         const char *otherwise)
 {
-  const char *found = NULL;
+  const char *found = otherwise;
   for (int i = 1; i < argc; i++) {
     const char *text = value_of(argv[i], name);
     if (text != NULL) found = text;
@@ -87,7 +87,7 @@ static const char *last_of(int argc, char **argv, const char *name)
 double bench_option(int argc, char **argv, const char *name, double otherwise,
                     double least, double most)
 {
-  const char *text = last_of(argc, argv, name);
+  const char *text = bench_string(argc, argv, name, NULL);
   if (text == NULL) return otherwise;
   char *end;
   double value = strtod(text, &end);
@@ -102,7 +102,7 @@ double bench_option(int argc, char **argv, const char *name, double otherwise,
 long bench_count(int argc, char **argv, const char *name, long otherwise,
                  long least, long most)
 {
-  const char *text = last_of(argc, argv, name);
+  const char *text = bench_string(argc, argv, name, NULL);
   int64_t value = otherwise;
   if (text == NULL || cx_read_int(text, least, most, &value)) {
     return (long)value;

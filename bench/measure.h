@@ -35,6 +35,9 @@ double bench_option(int argc, char **argv, const char *name, double otherwise,
 // The same of whole numbers.
 long bench_count(int argc, char **argv, const char *name, long otherwise,
                  long least, long most);
+// What "--name=" has after it; of several the last.
+const char *bench_string(int argc, char **argv, const char *name,
+                         const char *otherwise);
 // Ends the program over an argument that is none of these options (NULL ends),
 // with 2, or over --help with 0.
 void bench_check_options(int argc, char **argv, const char *const *names,

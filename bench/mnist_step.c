@@ -4,7 +4,7 @@
 //   mnist_step [--batch=N] [--seconds=S]
 //
 // Without --batch: 128, then 8, each in a process of its own. One line each, of
-// name=value pairs that bench/run reads:
+// name=value pairs that bench/mnist reads:
 //   ms       median step when steps are launched one after the other and only
 //            the last of a group is waited for, as a training loop does
 //   cpu_ms   processor time of a step, of all threads: other programs on the

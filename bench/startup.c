@@ -4,7 +4,7 @@
 //   startup [--rounds=N] [--batch=B]
 //
 // Medians over N processes each, with an empty and with a filled disk cache, as
-// lines of name=value pairs that bench/run reads. The files that a process maps
+// lines of name=value pairs that bench/mnist reads. The files that a process maps
 // are in the page cache: one round runs before the counted ones.
 #include <math.h>
 #include <stdio.h>

@@ -45,6 +45,7 @@ static const struct {
   { gen_scatter_one, 5 },
   { gen_sort_one, 3 },
   { gen_while_one, 3 },
+  { gen_nest, 4 },
   { gen_if_one, 2 },
   { gen_case_one, 2 },
   { gen_call_one, 2 },

@@ -157,15 +157,21 @@ static int64_t window_size(const cx_hlo_op *op, int64_t most)
   return n;
 }
 
-// reduce_window of one operand, with windows short enough to be computed for
-// each element.
-static bool is_window(const cx_hlo_op *op)
+// reduce_window of one operand: a scan, or with windows short enough to be
+// computed for each element.
+static cpu_jit_class class_of_windows(const cx_hlo_op *op)
 {
   const cx_hlo_type *t = &op->operands[0]->type.tensor;
-  return op->n_results == 1 && is_body(&op->regions[0], 2, 1) &&
-         cx_hlo_type_elements(t) != 0 &&
-         op->results[0].type.tensor.elem == t->elem &&
-         window_size(op, MAX_WINDOW) <= MAX_WINDOW;
+  if (op->n_results != 1 || !is_body(&op->regions[0], 2, 1) ||
+      cx_hlo_type_elements(t) == 0 ||
+      op->results[0].type.tensor.elem != t->elem) {
+    return CPU_JIT_NONE;
+  }
+  size_t dim;
+  bool reverse;
+  if (cpu_jit_scan_of(op, &dim, &reverse)) return CPU_JIT_ROOT;
+  return window_size(op, MAX_WINDOW) <= MAX_WINDOW ? CPU_JIT_INDEX
+                                                   : CPU_JIT_NONE;
 }
 
 // Whether an element may be in several windows.
@@ -239,8 +245,7 @@ cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op)
     case CX_HLO_OP_SORT: return is_sort(op) ? CPU_JIT_ROOT : CPU_JIT_NONE;
     case CX_HLO_OP_SELECT_AND_SCATTER:
       return is_select(op) ? CPU_JIT_ROOT : CPU_JIT_NONE;
-    case CX_HLO_OP_REDUCE_WINDOW:
-      return is_window(op) ? CPU_JIT_INDEX : CPU_JIT_NONE;
+    case CX_HLO_OP_REDUCE_WINDOW: return class_of_windows(op);
     case CX_HLO_OP_REDUCE:
       return op->n_results <= MAX_RESULTS &&
                      is_body(&op->regions[0], 2 * op->n_results, op->n_results)

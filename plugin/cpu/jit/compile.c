@@ -137,7 +137,7 @@ static bool is_literal(const cx_hlo_op *op)
   return !e->splat && cpu_jit_elements(&op->results[0]) != 1;
 }
 
-static calx_status *set_slots(cpu_jit_env *env, const cpu_jit_kernel *k)
+calx_status *cpu_jit_set_slots(cpu_jit_env *env, const cpu_jit_kernel *k)
 {
   size_t n = k->n_inputs;
   for (size_t i = 0; i < k->n_ops; i++) n += k->ops[i]->n_results;
@@ -173,6 +173,7 @@ static calx_status *emit_root(cpu_jit_env *env, cpu_jit_kernel *k,
       return cpu_jit_is_tiled(env, root) ? cpu_jit_kernel_tiled(env, k)
                                          : cpu_jit_kernel_select(env, k);
     case CX_HLO_OP_SORT: return cpu_jit_kernel_sort(env, k);
+    case CX_HLO_OP_REDUCE_WINDOW: return cpu_jit_kernel_scan(env, k);
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return cpu_jit_kernel_update(env, k);
     default: return cpu_jit_kernel_rng(env, k);
   }
@@ -200,7 +201,7 @@ static calx_status *emit_kernel(cpu_jit_env *env, cpu_jit_kernel *k)
       return refuse(env, "outputs beside those of a root");
     }
   }
-  CALX_TRY(set_slots(env, k));
+  CALX_TRY(cpu_jit_set_slots(env, k));
   cpu_jit_merge(env);
   if (root != NULL) return emit_root(env, k, root);
   return reduces ? cpu_jit_kernel_reduce(env, k) : cpu_jit_kernel_loop(env, k);
@@ -283,9 +284,35 @@ static calx_status *write_object(LLVMModuleRef module,
   return cx_text_failed(out) ? cx_out_of_memory() : NULL;
 }
 
-static calx_status *compile(const cpu_jit_options *options,
-                            cpu_jit_kernel *kernels, size_t n,
-                            cx_text *out_object)
+typedef calx_status *emit_fn(cpu_jit_env *env, void *what, size_t n);
+
+static calx_status *emit_kernels(cpu_jit_env *env, void *what, size_t n)
+{
+  return emit_all(env, what, n);
+}
+
+static calx_status *emit_natives(cpu_jit_env *env, void *what, size_t n)
+{
+  cpu_jit_native *loops = what;
+  calx_status *first = NULL;
+  for (size_t i = 0; i < n; i++) {
+    env->number = i;
+    env->status = NULL;
+    cx_arena_reset(&env->arena);
+    calx_status *status = cpu_jit_emit_native(env, &loops[i]);
+    loops[i].refused = calx_status_code(status) == CALX_UNIMPLEMENTED;
+    if (first == NULL) {
+      first = status;
+    } else {
+      calx_status_free(status);
+    }
+    if (first != NULL && !loops[i].refused) break;
+  }
+  return first;
+}
+
+static calx_status *compile_all(const cpu_jit_options *options, emit_fn *emit,
+                                void *what, size_t n, cx_text *out_object)
 {
   const int lanes = options == NULL ? 0 : options->lanes;
   if (lanes != 0 && lanes != 4 && lanes != 8 && lanes != 16) {
@@ -304,7 +331,7 @@ static calx_status *compile(const cpu_jit_options *options,
     LLVMSetModuleDataLayout(env.module, layout);
     LLVMDisposeTargetData(layout);
     set_types(&env);
-    status = emit_all(&env, kernels, n);
+    status = emit(&env, what, n);
     for (int i = 0; i < CPU_JIT_LEVELS; i++) {
       if (env.level[i] != NULL) LLVMDisposeBuilder(env.level[i]);
     }
@@ -320,9 +347,23 @@ static calx_status *compile(const cpu_jit_options *options,
   return status;
 }
 
+static calx_status *compile(const cpu_jit_options *options,
+                            cpu_jit_kernel *kernels, size_t n,
+                            cx_text *out_object)
+{
+  return compile_all(options, emit_kernels, kernels, n, out_object);
+}
+
+static calx_status *compile_native(const cpu_jit_options *options,
+                                   cpu_jit_native *loops, size_t n,
+                                   cx_text *out_object)
+{
+  return compile_all(options, emit_natives, loops, n, out_object);
+}
+
 __attribute__((visibility("default"))) const cpu_jit_api *cpu_jit_get_api(void)
 {
-  static const cpu_jit_api api = { sizeof api, compile, cx_text_free,
-                                   calx_status_free };
+  static const cpu_jit_api api = { sizeof api, compile, compile_native,
+                                   cx_text_free, calx_status_free };
   return &api;
 }

@@ -42,6 +42,8 @@ typedef struct cpu_jit_ix {
   LLVMValueRef base;  // i64; wide: a vector of lane indices
   int64_t lane;
   int64_t multiple;  // base is a multiple of this; 0: it is 0
+  // base is a multiple of `period` plus `residue`; period 0: nothing is known.
+  int64_t period, residue;
   int level;
   bool wide;
 } cpu_jit_ix;
@@ -66,7 +68,8 @@ typedef struct cpu_jit_loc {
 typedef enum cpu_jit_slot_kind {
   CPU_JIT_SLOT_NONE,
   CPU_JIT_SLOT_BUFFER,  // an input, or (literals) data of the module
-  CPU_JIT_SLOT_OP       // a result of an operation of the group
+  CPU_JIT_SLOT_OP,      // a result of an operation of the group
+  CPU_JIT_SLOT_KNOWN    // one element, which is in a register
 } cpu_jit_slot_kind;
 
 // What is known of a value of the group.
@@ -76,6 +79,7 @@ typedef struct cpu_jit_slot {
   LLVMValueRef pointer;  // BUFFER, in the current function
   size_t input;          // BUFFER
   uint32_t need;         // dimensions before which its index should be cut
+  cpu_jit_val known;     // KNOWN
 } cpu_jit_slot;
 
 typedef struct cpu_jit_memo cpu_jit_memo;
@@ -105,6 +109,7 @@ typedef struct cpu_jit_env {
   int n_levels;
   LLVMValueRef lo, hi;  // its iterations
   int lanes;            // 1: scalars only
+  int memory_level;     // of loads, at least: what is read may be written
   bool small;           // lane indices fit in 32 bits
   size_t budget;        // instructions left
   cpu_jit_memo **memo;
@@ -123,6 +128,11 @@ void cpu_jit_out_of_memory(cpu_jit_env *env);
 void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                             int64_t extent, int64_t grain, int lanes);
 void cpu_jit_function_end(cpu_jit_env *env);  // with its return
+// A new innermost level, whose code begins in `block`.
+int cpu_jit_level_begin(cpu_jit_env *env, LLVMBasicBlockRef block);
+// Forgets which values and instructions there are: after a level whose code
+// does not always run, and before values mean something else.
+void cpu_jit_forget(cpu_jit_env *env);
 LLVMTypeRef cpu_jit_register_type(cpu_jit_env *env, cx_hlo_elem e, bool wide);
 LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e);
 LLVMTypeRef cpu_jit_wide_type(cpu_jit_env *env, LLVMTypeRef scalar);
@@ -305,6 +315,11 @@ cpu_jit_val cpu_jit_convert(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to);
 cpu_jit_val cpu_jit_bitcast(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to);
 
 // ---- the kinds of kernels ----
+
+// Makes the slots of the kernel's values.
+calx_status *cpu_jit_set_slots(cpu_jit_env *env, const cpu_jit_kernel *k);
+// native.c: a loop of steps.
+calx_status *cpu_jit_emit_native(cpu_jit_env *env, const cpu_jit_native *n);
 
 // A loop with transposes that are turned in registers; false: it has none, and
 // nothing is emitted.

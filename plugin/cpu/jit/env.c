@@ -292,7 +292,7 @@ void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                             int64_t extent, int64_t grain, int lanes)
 {
   k->n_phases = (size_t)phase + 1;
-  k->phases[phase] = (cpu_jit_phase){ extent, grain };
+  k->phases[phase] = (cpu_jit_phase){ .extent = extent, .grain = grain };
   char name[64];
   snprintf(name, sizeof name, "k%zu_%d", env->number, phase);
   LLVMTypeRef params[] = { env->ptr, env->i64, env->i64 };
@@ -302,6 +302,7 @@ void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
   env->lo = LLVMGetParam(env->function, 1);
   env->hi = LLVMGetParam(env->function, 2);
   env->lanes = lanes;
+  env->memory_level = 0;
   env->budget = CPU_JIT_SIZE;
   cx_arena_reset(&env->fn_arena);
   env->cse = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_cse *, BUCKETS);
@@ -315,6 +316,23 @@ void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
     env->level[0] = LLVMCreateBuilderInContext(env->context);
   }
   LLVMPositionBuilderAtEnd(env->level[0], entry);
+}
+
+int cpu_jit_level_begin(cpu_jit_env *env, LLVMBasicBlockRef block)
+{
+  CX_ASSERT(env->n_levels < CPU_JIT_LEVELS);
+  const int level = env->n_levels++;
+  if (env->level[level] == NULL) {
+    env->level[level] = LLVMCreateBuilderInContext(env->context);
+  }
+  LLVMPositionBuilderAtEnd(env->level[level], block);
+  return level;
+}
+
+void cpu_jit_forget(cpu_jit_env *env)
+{
+  memset(env->cse, 0, BUCKETS * sizeof *env->cse);
+  memset(env->memo, 0, BUCKETS * sizeof *env->memo);
 }
 
 void cpu_jit_function_end(cpu_jit_env *env)

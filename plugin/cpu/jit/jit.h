@@ -23,13 +23,18 @@ typedef enum cpu_jit_class {
                     // fused as said by cpu_jit_fuses()
 } cpu_jit_class;
 
-// These need no LLVM: they are also in the engine itself (class.c).
+// These need no LLVM: they are also in the engine itself (class.c,
+// scan_form.c).
 cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op);
 // Whether the producer of operand `i` may be in the same kernel as `op`.
 bool cpu_jit_fuses(const cx_hlo_op *op, size_t i);
 // An estimate of the time per element of the result, in ns on one thread of a
 // vectorized loop, without loading operands and storing the result.
 double cpu_jit_op_ns(const cx_hlo_op *op);
+// Whether a reduce_window of one operand is a prefix scan along a dimension,
+// from its end if `reverse`: the operation is associative and the padding is
+// its identity (scan_form.c).
+bool cpu_jit_scan_of(const cx_hlo_op *op, size_t *out_dim, bool *out_reverse);
 
 #define CPU_JIT_PIECES 16  // most operands of a concatenation
 
@@ -47,6 +52,9 @@ double cpu_jit_op_ns(const cx_hlo_op *op);
 typedef struct cpu_jit_phase {
   int64_t extent;
   int64_t grain;  // fewest iterations that are worth a thread
+  // It copies the first buffer to the second, and does nothing where they are
+  // the same memory. Both 0: it is another phase.
+  int64_t from, to;
 } cpu_jit_phase;
 
 typedef struct cpu_jit_kernel {
@@ -66,6 +74,64 @@ typedef struct cpu_jit_kernel {
   bool refused;    // why compile answered UNIMPLEMENTED: to be split
 } cpu_jit_kernel;
 
+// ---- loops of short iterations ----
+
+// What the steps of such a loop work on. A cell is a slot of the program.
+typedef struct cpu_jit_cell {
+  size_t buffer;  // where its address is among the buffers
+  int64_t bytes;
+  cx_hlo_elem elem;  // in_register: of its one element
+  // Its element is kept in a register where that is known, and also in memory
+  // where something reads it there.
+  bool in_register, in_memory;
+} cpu_jit_cell;
+
+typedef enum cpu_jit_step_kind {
+  // The kernel's code in place: its outputs have one element, or its root is a
+  // dynamic_update_slice in place of one element. Cells: inputs, outputs.
+  CPU_JIT_STEP_INLINE,
+  // Calls compiled functions. Cells: inputs, outputs, scratch.
+  CPU_JIT_STEP_CALL,
+  CPU_JIT_STEP_COPY,  // cells: source, destination
+  // Cell: the condition's result, or the selector. Blocks: as regions.
+  CPU_JIT_STEP_WHILE,
+  CPU_JIT_STEP_IF,
+  CPU_JIT_STEP_CASE
+} cpu_jit_step_kind;
+
+// What control flow does with a cell.
+#define CPU_JIT_CELL_READS 1    // reads it before any step has written it
+#define CPU_JIT_CELL_WRITES 2   // may write it
+#define CPU_JIT_CELL_CARRIES 4  // writes it for a later iteration or step
+
+typedef struct cpu_jit_step {
+  cpu_jit_step_kind kind;
+  const uint32_t *cells;
+  size_t n_cells, n_inputs;
+  const cpu_jit_kernel *kernel;  // INLINE
+  size_t buffer;                 // CALL: its first
+  size_t n_calls;
+  size_t functions[CPU_JIT_PHASES];  // numbers in the table
+  int64_t extents[CPU_JIT_PHASES];
+  const struct cpu_jit_steps *blocks;
+  size_t n_blocks;
+  const unsigned char *flags;  // of control flow, by cell
+} cpu_jit_step;
+
+typedef struct cpu_jit_steps {
+  cpu_jit_step *steps;
+  size_t n;
+} cpu_jit_steps;
+
+// A while as one function of the form of a phase, that runs on one thread.
+typedef struct cpu_jit_native {
+  const cpu_jit_step *loop;
+  const cpu_jit_cell *cells;
+  size_t n_cells;
+  size_t table;  // the buffer that is the table of functions
+  bool refused;  // why compile_native answered UNIMPLEMENTED
+} cpu_jit_native;
+
 typedef struct cpu_jit_options {
   int lanes;  // of f32: 16, 8, 4; 0: what this CPU has
 } cpu_jit_options;
@@ -78,6 +144,10 @@ typedef struct cpu_jit_api {
   calx_status *(*compile)(const cpu_jit_options *options,
                           cpu_jit_kernel *kernels, size_t n,
                           cx_text *out_object);
+  // Loop i is the symbol "k<i>_0".
+  calx_status *(*compile_native)(const cpu_jit_options *options,
+                                 cpu_jit_native *loops, size_t n,
+                                 cx_text *out_object);
   // Give back what compile gave: the shared object has memory of its own.
   void (*free_object)(cx_text *object);
   void (*free_status)(calx_status *status);

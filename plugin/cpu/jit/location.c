@@ -83,6 +83,7 @@ cpu_jit_ix cpu_jit_ix_scale(cpu_jit_env *env, cpu_jit_ix a, int64_t k)
   LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(a.base), (uint64_t)k);
   a.base = cpu_jit_op2(env, LLVMMul, a.base, by, a.level);
   a.lane *= k;
+  a.period = 0;
   a.multiple *= k < 0 ? -k : k;
   return a;
 }
@@ -93,6 +94,7 @@ cpu_jit_ix cpu_jit_ix_offset(cpu_jit_env *env, cpu_jit_ix a, int64_t k)
   LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(a.base), (uint64_t)k);
   a.base = cpu_jit_op2(env, LLVMAdd, a.base, by, a.level);
   a.multiple = gcd(a.multiple, k);
+  a.period = 0;
   return a;
 }
 
@@ -102,7 +104,33 @@ static cpu_jit_ix divided(cpu_jit_env *env, LLVMOpcode op, cpu_jit_ix a,
   LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(a.base), (uint64_t)d);
   a.base = cpu_jit_op2(env, op, a.base, by, a.level);
   a.multiple = 1;
+  a.period = 0;
   return a;
+}
+
+// Lane i: (residue + i) / d, less residue / d, or the remainder.
+static LLVMValueRef known(cpu_jit_env *env, int64_t residue, int64_t d,
+                          bool remainder)
+{
+  LLVMValueRef lane[64];
+  for (int i = 0; i < env->lanes; i++) {
+    const int64_t at = residue + i;
+    lane[i] = cpu_jit_const_int(
+        cpu_jit_lane_type(env),
+        (uint64_t)(remainder ? at % d : at / d - residue / d));
+  }
+  return LLVMConstVector(lane, (unsigned)env->lanes);
+}
+
+// Of neighbours from an index on whose remainder is known.
+static void split_known(cpu_jit_env *env, cpu_jit_ix a, int64_t d,
+                        cpu_jit_ix *quotient, cpu_jit_ix *rest)
+{
+  *rest = cpu_jit_ix_wide(known(env, a.residue, d, true), 0);
+  cpu_jit_ix first = divided(env, LLVMUDiv, a, d);
+  first.lane = 0;
+  *quotient = cpu_jit_ix_add(
+      env, first, cpu_jit_ix_wide(known(env, a.residue, d, false), 0));
 }
 
 void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
@@ -116,6 +144,10 @@ void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
   if (d >= size) {
     *quotient = cpu_jit_ix_const(env, 0);
     *rest = a;
+    return;
+  }
+  if (!masked && !a.wide && a.lane == 1 && a.period > 0 && a.period % d == 0) {
+    split_known(env, a, d, quotient, rest);
     return;
   }
   // All lanes have one quotient when a run of d holds them from its start.

@@ -6,6 +6,9 @@
 // dimensions are one run and indices are divided lane by lane. Where all
 // dimensions are one run by themselves, an iteration is an element: such code
 // knows no sizes, so that loops that differ in them alone are one function.
+// Where the last run is short and no whole number of vectors, and all that is
+// read beside it repeats with it, an iteration is so many runs that they are
+// whole vectors: which elements of what repeats these need is known.
 #include "jit/inside.h"
 #include "jit/root.h"
 
@@ -13,6 +16,8 @@
 #define FEW_VECTORS 8     // of which a loop may have masks throughout
 #define EXPENSIVE_NS 0.4  // per element
 #define LONG_NS 1.0       // of which two vectors are computed together
+#define PERIOD_VECTORS 8  // of an iteration of several runs
+#define PERIOD_OPS 240    // … operations in its code
 
 typedef struct nest {
   int n;
@@ -193,6 +198,67 @@ static void vectors(cpu_jit_env *env, const work *k, const nest *s,
   vectors_of(env, k, s, outer, full, hi, lanes, true);
 }
 
+// ---- several runs at a time ----
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+  return b == 0 ? a : greatest_divisor(b, a % b);
+}
+
+// Whether what is read from other indices repeats with the inner run.
+static bool repeats(const cpu_jit_kernel *k, int64_t inner)
+{
+  for (size_t i = 0; i < k->n_ops; i++) {
+    const cx_hlo_op *op = k->ops[i];
+    if (cpu_jit_class_of(op) == CPU_JIT_ELEMENT ||
+        op->kind == CX_HLO_OP_CONSTANT) {
+      continue;
+    }
+    if (op->kind != CX_HLO_OP_BROADCAST_IN_DIM ||
+        cpu_jit_elements(op->operands[0]) > inner) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The elements of an iteration of several runs; 0: they are not worth it.
+static int64_t period_of(const cpu_jit_env *env, const cpu_jit_kernel *k,
+                         const work *w, const nest *s)
+{
+  const int64_t lanes = env->target->lanes;
+  if (s->n != 2 || w->update != NULL || s->inner < 2 || s->inner % lanes == 0) {
+    return 0;
+  }
+  const int64_t vectors = s->inner / greatest_divisor(s->inner, lanes);
+  return vectors <= PERIOD_VECTORS &&
+                 vectors * (int64_t)k->n_ops <= PERIOD_OPS &&
+                 s->sizes[0] * s->inner % (vectors * lanes) == 0 &&
+                 repeats(k, s->inner)
+             ? vectors * lanes
+             : 0;
+}
+
+static void periods(cpu_jit_env *env, const work *w, const cx_hlo_type *t,
+                    int64_t period, int64_t extent)
+{
+  nest flat = { 0 };
+  flat.n = cpu_jit_runs(t, 0, flat.dims, flat.sizes);
+  flat.inner = flat.sizes[0];
+  const cpu_jit_loc outer = { .n = 0 };
+  cpu_jit_loop loop;
+  const cpu_jit_ix first = cpu_jit_ix_scale(
+      env, cpu_jit_iterations_begin(env, &loop, extent), period);
+  for (int64_t at = 0; at < period; at += env->lanes) {
+    cpu_jit_ix ix = cpu_jit_ix_offset(env, first, at);
+    ix.lane = 1;
+    ix.period = period;
+    ix.residue = at;
+    body(env, w, &flat, &outer, ix, NULL);
+  }
+  cpu_jit_loop_end(env, &loop, NULL);
+}
+
 static void nested_vectors(cpu_jit_env *env, const work *k, const nest *s,
                            int64_t extent)
 {
@@ -243,19 +309,21 @@ static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
   const nest s = nest_of(env, t, cuts);
   int64_t extent = s.open ? s.inner : s.blocks;
   for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
+  const int64_t period = period_of(env, k, w, &s);
+  if (period > 0) extent = extent * s.inner / period;
   const double each = (double)cx_hlo_type_elements(t) / (double)extent;
   cpu_jit_function_begin(env, k, phase, extent,
                          extent > 0 ? cpu_jit_grain(env, each) : 1,
                          loop_lanes(env, &s));
   if (w->in_place) {
-    const size_t input = cpu_jit_slot_of(env, w->values[0])->input;
-    LLVMValueRef same =
-        cpu_jit_compare(env, LLVMIntEQ, cpu_jit_buffer(env, input),
-                        cpu_jit_buffer(env, w->buffer), 0);
-    env->hi = cpu_jit_choose(env, same, env->lo, env->hi, 0);
+    k->phases[phase].from = (int64_t)cpu_jit_slot_of(env, w->values[0])->input;
+    k->phases[phase].to = (int64_t)w->buffer;
   }
   if (extent > 0 && s.open) open_vectors(env, w, &s);
-  if (extent > 0 && !s.open) nested_vectors(env, w, &s, extent);
+  if (extent > 0 && period > 0) periods(env, w, t, period, extent);
+  if (extent > 0 && !s.open && period == 0) {
+    nested_vectors(env, w, &s, extent);
+  }
   cpu_jit_function_end(env);
   return env->status;
 }

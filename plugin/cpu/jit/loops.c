@@ -40,7 +40,6 @@ cpu_jit_ix cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop,
                               cpu_jit_val *carried, size_t n)
 {
   const int outer = env->n_levels - 1;
-  CX_ASSERT(env->n_levels < CPU_JIT_LEVELS);
   *loop = (cpu_jit_loop){ .once = runs_once(lo, hi, step) };
   if (loop->once) {
     loop->iv = lo;
@@ -53,12 +52,8 @@ cpu_jit_ix cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop,
   loop->lo = lo;
   loop->hi = hi;
   loop->step = step;
-  loop->level = env->n_levels++;
-  if (env->level[loop->level] == NULL) {
-    env->level[loop->level] = LLVMCreateBuilderInContext(env->context);
-  }
+  loop->level = cpu_jit_level_begin(env, loop->body);
   LLVMBuilderRef b = env->level[loop->level];
-  LLVMPositionBuilderAtEnd(b, loop->body);
   loop->iv = LLVMBuildPhi(b, env->i64, "");
   carry_begin(env, loop, carried, n);
   return cpu_jit_ix_scalar(loop->iv, loop->level, step);

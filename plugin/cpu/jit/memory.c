@@ -77,6 +77,14 @@ static LLVMValueRef load_masked(cpu_jit_env *env, LLVMBuilderRef b,
                            types, 2, args, 4);
 }
 
+static LLVMValueRef backwards(cpu_jit_env *env, LLVMBuilderRef b,
+                              LLVMValueRef v)
+{
+  int order[64];
+  for (int i = 0; i < env->lanes; i++) order[i] = env->lanes - 1 - i;
+  return cpu_jit_shuffle(env, b, v, NULL, order, env->lanes);
+}
+
 // A whole vector from `ix` on, backwards where its stride is -1.
 static LLVMValueRef load_run(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                              LLVMValueRef pointer, cpu_jit_ix ix)
@@ -88,10 +96,7 @@ static LLVMValueRef load_run(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
   }
   LLVMValueRef v = LLVMBuildLoad2(b, wide, at, "");
   LLVMSetAlignment(v, bytes_of(t));
-  if (ix.lane > 0) return v;
-  int order[64];
-  for (int i = 0; i < env->lanes; i++) order[i] = env->lanes - 1 - i;
-  return cpu_jit_shuffle(env, b, v, NULL, order, env->lanes);
+  return ix.lane > 0 ? v : backwards(env, b, v);
 }
 
 // The lanes of `mask` at the elements, `first` and on, that a stride of 2
@@ -157,7 +162,7 @@ static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
                          const cpu_jit_loc *p)
 {
-  return cpu_jit_load_at(env, pointer, e, p, 0);
+  return cpu_jit_load_at(env, pointer, e, p, env->memory_level);
 }
 
 cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
@@ -190,6 +195,11 @@ static void store_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
     return;
   }
   LLVMTypeRef scalar = LLVMGetElementType(t);
+  if (!ix.wide && ix.lane == -1 && mask == NULL) {
+    v = backwards(env, b, v);
+    ix = cpu_jit_ix_offset(env, ix, 1 - env->lanes);
+    ix.lane = 1;
+  }
   const bool run = !ix.wide && ix.lane == 1;
   LLVMValueRef at = run ? address(b, scalar, pointer, ix.base)
                         : addresses(env, b, scalar, pointer, ix);

@@ -7,10 +7,13 @@
 calx_status *cpu_jit_kernel_scatter(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_select(cpu_jit_env *env, cpu_jit_kernel *k);
 // Whether its windows lie side by side: for the function below.
+// Whether the windows of select_and_scatter neither overlap nor leave gaps.
+bool cpu_jit_lie_apart(const cx_hlo_op *op);
 bool cpu_jit_is_tiled(const cpu_jit_env *env, const cx_hlo_op *op);
 calx_status *cpu_jit_kernel_tiled(cpu_jit_env *env, cpu_jit_kernel *k);
 // dynamic_update_slice, in loop.c.
 calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k);
+calx_status *cpu_jit_kernel_scan(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_sort(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_rng(cpu_jit_env *env, cpu_jit_kernel *k);
 // random.c: words of 32 bits, lane by lane, for counters of 64 and of 128 bits.

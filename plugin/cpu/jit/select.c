@@ -4,7 +4,8 @@
 // for the last dimension, along which the lanes run. The plane is filled with
 // the initial value; then each window chooses its element, and for each
 // position in the window the lanes that chose it add their source to it. Lanes
-// never meet: at one position they are a stride apart.
+// never meet: at one position they are a stride apart. Where windows lie side
+// by side, each element is in one window, which writes it: nothing is filled.
 #include "hlo/infer.h"
 #include "jit/inside.h"
 #include "jit/root.h"
@@ -19,6 +20,7 @@ typedef struct selecting {
   LLVMValueRef mask;            // lanes within the source
   int mask_level;
   cpu_jit_val init;
+  bool apart;  // the windows lie side by side
 } selecting;
 
 static bool is_plain(const cx_hlo_op *op, size_t d)
@@ -165,6 +167,14 @@ static void window(selecting *s)
     LLVMBuilderRef b = cpu_jit_at(env, level);
     LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, where,
                                     cpu_jit_const_int(t, (uint64_t)q), "");
+    if (s->apart) {
+      const cpu_jit_val sum = cpu_jit_region_of_two(
+          env, &s->op->regions[1], cpu_jit_widen(env, s->init), source);
+      const cpu_jit_val out = cpu_jit_pick(
+          env, is, level, cpu_jit_widen(env, sum), cpu_jit_widen(env, s->init));
+      cpu_jit_store(env, memory, out, &p, level);
+      continue;
+    }
     p.mask = LLVMBuildAnd(b, is, s->mask, "");
     p.mask_level = level;
     cpu_jit_val old = cpu_jit_load_at(env, memory, s->t->elem, &p, level);
@@ -202,7 +212,8 @@ calx_status *cpu_jit_kernel_select(cpu_jit_env *env, cpu_jit_kernel *k)
       s.at[d] = cpu_jit_ix_take(env, &rest, &size, s.t->dims[d]);
     }
     s.init = cpu_jit_emit_wide(env, op->operands[2], &env->scalar);
-    visit(&s, s.t, 0, fill);
+    s.apart = cpu_jit_lie_apart(op);
+    if (!s.apart) visit(&s, s.t, 0, fill);
     visit(&s, s.source, 0, window);
     cpu_jit_loop_end(env, &loop, NULL);
   }

@@ -30,6 +30,21 @@ typedef struct tiling {
   const cpu_jit_loc *loc[MOST_POSITIONS];  // of the vectors of memory
 } tiling;
 
+bool cpu_jit_lie_apart(const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *source = cpu_jit_type(op->operands[1]);
+  for (size_t d = 0; d < t->rank; d++) {
+    const int64_t n = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    if (cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d) != n ||
+        cx_hlo_padding_at(op, d, 0) != 0 || cx_hlo_padding_at(op, d, 1) != 0 ||
+        source->dims[d] * n != t->dims[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool cpu_jit_is_tiled(const cpu_jit_env *env, const cx_hlo_op *op)
 {
   const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
@@ -37,14 +52,12 @@ bool cpu_jit_is_tiled(const cpu_jit_env *env, const cx_hlo_op *op)
   int64_t positions = 1;
   for (size_t d = 0; d < t->rank; d++) {
     const int64_t n = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
-    if (cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d) != n ||
-        cx_hlo_padding_at(op, d, 0) != 0 || cx_hlo_padding_at(op, d, 1) != 0 ||
-        source->dims[d] * n != t->dims[d] || (d + 2 < t->rank && n != 1)) {
-      return false;
-    }
+    if (d + 2 < t->rank && n != 1) return false;
     positions *= n;
   }
-  if (t->rank == 0 || positions > MOST_POSITIONS) return false;
+  if (t->rank == 0 || positions > MOST_POSITIONS || !cpu_jit_lie_apart(op)) {
+    return false;
+  }
   const int64_t columns = source->dims[t->rank - 1];
   return cx_hlo_type_elements(t) > 0 && columns >= env->target->lanes / 4;
 }

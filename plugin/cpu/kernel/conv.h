@@ -41,7 +41,7 @@ calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,
 calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
                                      bool *out_taken) CALX_MUST_USE;
 // A matrix product.
-calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel,
+calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, cpu_threads *pool,
                                      bool *out_taken) CALX_MUST_USE;
 // 16 images at a time: f32, few channels.
 calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel,

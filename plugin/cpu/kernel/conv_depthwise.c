@@ -41,12 +41,14 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
   float *x = j->x + rank * p->x_floats, *g = j->g + rank * p->g_floats;
   float *y = j->y + rank * p->y_floats;
   double *total = j->total + rank * p->y_floats;
+  const cpu_kernel_lanes_place input = cpu_kernel_lanes_input(&p->l);
+  const cpu_kernel_lanes_place dense = cpu_kernel_lanes_dense(&p->g);
   for (int64_t b = lo; b < hi; b++) {
     memset(y, 0, sizeof *y * (size_t)p->y_floats);
     memset(total, 0, sizeof *total * (size_t)p->y_floats);
     for (int64_t n = 0; n < p->images; n++) {
-      cpu_kernel_lanes_pack(&p->x, j->lhs + n * p->x.channel, b, &p->l, x);
-      cpu_kernel_lanes_pack(&p->g, j->rhs + n * p->g.channel, b, NULL, g);
+      cpu_kernel_lanes_pack(&p->x, j->lhs + n * p->x.channel, b, &input, x);
+      cpu_kernel_lanes_pack(&p->g, j->rhs + n * p->g.channel, b, &dense, g);
       cpu_kernel_lanes_get()->depthwise(&p->l, x, g, y);
       if ((n + 1) % SUMMED_IMAGES != 0 && n + 1 < p->images) continue;
       for (int64_t i = 0; i < p->y_floats; i++) total[i] += (double)y[i];

@@ -92,14 +92,15 @@ static bool describe(const cpu_kernel_conv_desc *d, cpu_kernel_dot_desc *out)
                               out->rhs_inner);
 }
 
-calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, bool *out_taken)
+calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, cpu_threads *pool,
+                                     bool *out_taken)
 {
   const cpu_kernel_desc described = kernel->desc;
   cpu_kernel_dot_desc dot;
   *out_taken = describe(&kernel->conv, &dot);
   if (!*out_taken) return NULL;
   kernel->dot = dot;
-  calx_status *status = cpu_kernel_dot_new(kernel);
+  calx_status *status = cpu_kernel_dot_new(kernel, pool, false);
   kernel->desc = described;
   return status;
 }

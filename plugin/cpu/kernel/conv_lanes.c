@@ -1,10 +1,10 @@
 // kernel/conv_lanes: convolutions with few channels, 16 images at a time; see
 // lanes.h.
 //
-// Forward and input gradients take a block of 16 images at a time: its input is
-// transposed into lanes, convolved and transposed back, all in one thread's
-// cache. A gradient by the weights sums over the images, so all blocks are
-// transposed first, and each row of the result is then computed from them all.
+// A block of 16 images at a time is transposed into lanes, convolved and, of
+// forward and of an input gradient, transposed back, all in one thread's cache.
+// A gradient by the weights sums over the images: each part of the blocks has
+// sums of its own, lane by lane, which are added up at the end.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,29 +14,34 @@
 #define MOST_CHANNELS 12
 #define MOST_OUTS 64
 #define MOST_BLOCK ((int64_t)1 << 18)  // floats
-#define MOST_ALL ((int64_t)1 << 24)
+#define MOST_SUMS ((int64_t)1 << 20)
+// After so many blocks the sums of a gradient in f32 are added up in f64.
+#define SUMMED_BLOCKS 16
 
 typedef struct lanes_plan {
   cpu_kernel_conv_desc d;
   const cpu_kernel_lanes_loops *loops;
-  cpu_kernel_lanes l;
+  cpu_kernel_lanes l;  // of a gradient: outs padded to a multiple of `each`
   bool gradient;
+  int each;
   int64_t count, blocks;  // images
+  int64_t parts, slices;  // of a gradient: of the blocks, of the result's rows
   // The input; the kernel; the result (of a gradient: features as channels).
   cpu_kernel_lanes_images x, g, y;
-  int64_t x_floats, y_floats, g_floats;  // of a block
-  size_t w_at, x_at, y_at;               // in scratch; y_at: g's
+  int64_t x_floats, y_floats, g_floats, sums;  // of a block; floats
+  // In scratch; y_at: g's.
+  size_t w_at, x_at, y_at, sums_at, total_at;
 } lanes_plan;
 
-// To (outs / OUTS, channels, taps, OUTS), padded with zeros.
+// To (outs / OUTS, taps, channels, OUTS), padded with zeros.
 static void pack_weights(const lanes_plan *p, const float *from, float *to)
 {
   const cpu_kernel_lanes *l = &p->l;
   const cpu_kernel_lanes_images *w = &p->g;
   from += w->first;
   for (int64_t o = 0; o < l->outs; o += CPU_KERNEL_LANES_OUTS) {
-    for (int64_t c = 0; c < l->channels; c++) {
-      for (int64_t t = 0; t < l->taps[0] * l->taps[1]; t++) {
+    for (int64_t t = 0; t < l->taps[0] * l->taps[1]; t++) {
+      for (int64_t c = 0; c < l->channels; c++) {
         const float *at = from + c * w->lane + t / l->taps[1] * w->row +
                           t % l->taps[1] * w->column;
         for (int64_t i = 0; i < CPU_KERNEL_LANES_OUTS; i++) {
@@ -53,7 +58,8 @@ typedef struct lanes_job {
   const lanes_plan *p;
   cpu_threads *pool;
   const float *lhs, *rhs;
-  float *out, *w, *x, *y;
+  float *out, *w, *x, *y, *sums;
+  double *total;
 } lanes_job;
 
 static void run_forward(void *user, int64_t lo, int64_t hi)
@@ -61,51 +67,74 @@ static void run_forward(void *user, int64_t lo, int64_t hi)
   const lanes_job *j = user;
   const lanes_plan *p = j->p;
   const int64_t rank = cpu_kernel_rank(j->pool);
+  const cpu_kernel_lanes_place input = cpu_kernel_lanes_input(&p->l);
   float *x = j->x + rank * p->x_floats, *y = j->y + rank * p->y_floats;
   for (int64_t b = lo; b < hi; b++) {
-    cpu_kernel_lanes_pack(&p->x, j->lhs, b, &p->l, x);
+    cpu_kernel_lanes_pack(&p->x, j->lhs, b, &input, x);
     p->loops->forward(&p->l, x, j->w, y);
     cpu_kernel_lanes_unpack(&p->y, y, b, j->out);
   }
 }
 
-// Items: each block's x, then its g.
-static void run_pack(void *user, int64_t lo, int64_t hi)
+// Adds the sums of each result's lanes to its total, and clears them.
+static void add_up(float *sums, int64_t results, double *total)
 {
-  const lanes_job *j = user;
-  const lanes_plan *p = j->p;
-  for (int64_t i = lo; i < hi; i++) {
-    const int64_t b = i / 2;
-    if (i % 2 == 0) {
-      cpu_kernel_lanes_pack(&p->x, j->lhs, b, &p->l, j->x + b * p->x_floats);
-    } else {
-      cpu_kernel_lanes_pack(&p->g, j->rhs, b, NULL, j->y + b * p->g_floats);
+  for (int64_t i = 0; i < results; i++) {
+    double sum = 0;
+    for (int k = 0; k < CPU_KERNEL_LANES; k++) {
+      sum += (double)sums[i * CPU_KERNEL_LANES + k];
+      sums[i * CPU_KERNEL_LANES + k] = 0;
     }
+    total[i] += sum;
   }
 }
 
-// Items: out features by GRADS, channels, rows of the result.
+// Items: parts of the blocks, slices of the rows.
 static void run_gradient(void *user, int64_t lo, int64_t hi)
 {
   const lanes_job *j = user;
   const lanes_plan *p = j->p;
   const cpu_kernel_lanes *l = &p->l;
-  const int64_t plane = l->in[0] * l->width * CPU_KERNEL_LANES;
-  const int64_t taps = l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
-  float sums[CPU_KERNEL_LANES_GRADS * MOST_OUTS];
+  const int64_t rank = cpu_kernel_rank(j->pool);
+  const cpu_kernel_lanes_place input = cpu_kernel_lanes_input(l);
+  cpu_kernel_lanes_place kernel = cpu_kernel_lanes_dense(&p->g);
+  kernel.channels = l->outs;
+  const int64_t row = l->results[1] * l->channels * l->outs;
+  float *x = j->x + rank * p->x_floats, *g = j->y + rank * p->g_floats;
+  float *sums = j->sums + rank * p->sums;
+  memset(sums, 0, sizeof *sums * (size_t)p->sums);
   for (int64_t i = lo; i < hi; i++) {
-    const int64_t row = i % l->results[0];
-    const int64_t c = i / l->results[0] % l->channels;
-    const int64_t o = i / l->results[0] / l->channels * CPU_KERNEL_LANES_GRADS;
-    p->loops->gradient(l, p->blocks, j->x + c * plane, p->x_floats,
-                       j->y + o * taps, p->g_floats, row, sums);
-    for (int64_t k = 0; k < CPU_KERNEL_LANES_GRADS && o + k < l->outs; k++) {
-      float *to =
-          j->out + c * p->y.lane + (o + k) * p->y.channel + row * p->y.row;
-      for (int64_t u = 0; u < l->results[1]; u++) {
-        to[u * p->y.column] = sums[k * l->results[1] + u];
-      }
+    const int64_t part = i / p->slices, slice = i % p->slices;
+    const int64_t first = slice * l->results[0] / p->slices;
+    const int64_t end = (slice + 1) * l->results[0] / p->slices;
+    double *total = j->total + (part * l->results[0] + first) * row;
+    memset(total, 0, sizeof *total * (size_t)((end - first) * row));
+    int64_t b = part * p->blocks / p->parts, added = 0;
+    while (b < (part + 1) * p->blocks / p->parts) {
+      cpu_kernel_lanes_pack(&p->x, j->lhs, b, &input, x);
+      cpu_kernel_lanes_pack(&p->g, j->rhs, b++, &kernel, g);
+      p->loops->gradient(l, p->each, x, g, first, end, sums);
+      if (++added % SUMMED_BLOCKS != 0) continue;
+      add_up(sums + first * row * CPU_KERNEL_LANES, (end - first) * row, total);
     }
+    add_up(sums + first * row * CPU_KERNEL_LANES, (end - first) * row, total);
+  }
+}
+
+// The totals of all parts, to the result.
+static void store_totals(const lanes_job *j)
+{
+  const lanes_plan *p = j->p;
+  const cpu_kernel_lanes *l = &p->l;
+  const int64_t each = p->sums / CPU_KERNEL_LANES;
+  for (int64_t i = 0; i < each; i++) {
+    const int64_t o = i % l->outs, c = i / l->outs % l->channels;
+    const int64_t tap = i / l->outs / l->channels;
+    if (o >= p->d.kernel_out) continue;
+    double sum = 0;
+    for (int64_t k = 0; k < p->parts; k++) sum += j->total[k * each + i];
+    j->out[c * p->y.lane + o * p->y.channel + tap / l->results[1] * p->y.row +
+           tap % l->results[1] * p->y.column] = (float)sum;
   }
 }
 
@@ -114,33 +143,40 @@ static calx_status *run_lanes(const cpu_kernel *kernel, cpu_threads *pool,
                               unsigned char *scratch)
 {
   const lanes_plan *p = kernel->plan;
-  const cpu_kernel_lanes *l = &p->l;
-  lanes_job j = { p, pool, lhs, rhs, out, NULL, NULL, NULL };
-  j.w = (float *)(scratch + p->w_at);
-  j.x = (float *)(scratch + p->x_at);
-  j.y = (float *)(scratch + p->y_at);
+  lanes_job j = { .p = p,
+                  .pool = pool,
+                  .lhs = lhs,
+                  .rhs = rhs,
+                  .out = out,
+                  .w = (float *)(scratch + p->w_at),
+                  .x = (float *)(scratch + p->x_at),
+                  .y = (float *)(scratch + p->y_at),
+                  .sums = (float *)(scratch + p->sums_at),
+                  .total = (double *)(void *)(scratch + p->total_at) };
   if (!p->gradient) {
     pack_weights(p, rhs, j.w);
     cpu_threads_for(pool, p->blocks, 1, run_forward, &j);
     return NULL;
   }
-  // The planes that pad the out features stay zero.
-  const int64_t full = l->outs * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
-  for (int64_t b = 0; b < p->blocks; b++) {
-    memset(j.y + b * p->g_floats + full, 0,
-           sizeof(float) * (size_t)(p->g_floats - full));
-  }
-  cpu_threads_for(pool, 2 * p->blocks, 2, run_pack, &j);
-  const int64_t outs =
-      (l->outs + CPU_KERNEL_LANES_GRADS - 1) / CPU_KERNEL_LANES_GRADS;
-  cpu_threads_for(pool, outs * l->channels * l->results[0], 1, run_gradient,
-                  &j);
+  cpu_threads_for(pool, p->parts * p->slices, 1, run_gradient, &j);
+  store_totals(&j);
   return NULL;
 }
 
 // ---- making -----------------------------------------------------------------
 
-static void plan_images(lanes_plan *p)
+static double fill(int64_t n, int64_t of)
+{
+  return (double)n / (double)((n + of - 1) / of * of);
+}
+
+// Of a gradient: of 4 and 5 the one whose multiple is nearer.
+static int out_features_at_a_time(int64_t outs)
+{
+  return fill(outs, 5) >= fill(outs, 4) ? 5 : 4;
+}
+
+static void plan_images(lanes_plan *p, int threads)
 {
   const cpu_kernel_conv_desc *d = &p->d;
   cpu_kernel_conv_tensors s;
@@ -162,9 +198,14 @@ static void plan_images(lanes_plan *p)
   cpu_kernel_lanes_reverse(d, &p->g);
   p->x_floats = l->channels * l->in[0] * l->width * CPU_KERNEL_LANES;
   if (p->gradient) {
-    const int64_t full = (l->outs + CPU_KERNEL_LANES_GRADS - 1) /
-                         CPU_KERNEL_LANES_GRADS * CPU_KERNEL_LANES_GRADS;
-    p->g_floats = full * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
+    p->each = out_features_at_a_time(l->outs);
+    l->outs = (l->outs + p->each - 1) / p->each * p->each;
+    p->g_floats = l->outs * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
+    p->sums = l->results[0] * l->results[1] * l->channels * l->outs *
+              CPU_KERNEL_LANES;
+    p->parts = p->blocks < threads ? p->blocks : threads;
+    p->slices = (threads + p->parts - 1) / p->parts;
+    if (p->slices > l->results[0]) p->slices = l->results[0];
   } else {
     p->y_floats = l->outs * l->results[0] * l->results[1] * CPU_KERNEL_LANES;
   }
@@ -197,24 +238,19 @@ static bool is_suited(const lanes_plan *p, int threads)
     return false;
   }
   if (p->gradient) {
-    return l->results[1] <= MOST_OUTS &&
-           p->blocks * (p->x_floats + p->g_floats) <= MOST_ALL;
+    return p->sums <= MOST_SUMS && p->sums * p->parts <= 16 * MOST_SUMS;
   }
   return p->blocks >= threads || 2 * p->blocks > threads;
-}
-
-static double fill(int64_t n, int64_t of)
-{
-  return (double)n / (double)((n + of - 1) / of * of);
 }
 
 bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d)
 {
   const bool gradient = is_gradient(d);
   const int64_t images = gradient ? d->features : d->batch;
-  const double ours = fill(images, CPU_KERNEL_LANES) *
-                      fill(d->kernel_out, gradient ? CPU_KERNEL_LANES_GRADS
-                                                   : CPU_KERNEL_LANES_OUTS);
+  const int each =
+      gradient ? out_features_at_a_time(d->kernel_out) : CPU_KERNEL_LANES_OUTS;
+  const double ours =
+      fill(images, CPU_KERNEL_LANES) * fill(d->kernel_out, each);
   double theirs = fill(d->kernel_out, CPU_KERNEL_LANES);
   if (gradient) theirs *= fill(d->batch, CPU_KERNEL_LANES);
   return theirs <= 0.75 * ours;
@@ -228,12 +264,13 @@ static void plan_scratch(cpu_kernel *kernel, lanes_plan *p)
   const int64_t w =
       outs * l->channels * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES_OUTS;
   const int64_t y = p->gradient ? p->g_floats : p->y_floats;
-  const int64_t copies = p->gradient ? p->blocks : kernel->threads;
-  const int64_t floats[3] = { p->gradient ? 0 : w, p->x_floats * copies,
-                              y * copies };
-  size_t *at[3] = { &p->w_at, &p->x_at, &p->y_at };
+  const int64_t copies = kernel->threads;
+  const int64_t floats[] = { p->gradient ? 0 : w, p->x_floats * copies,
+                             y * copies, p->sums * copies,
+                             2 * p->parts * p->sums / CPU_KERNEL_LANES };
+  size_t *at[] = { &p->w_at, &p->x_at, &p->y_at, &p->sums_at, &p->total_at };
   kernel->scratch = 0;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 5; i++) {
     *at[i] = cpu_kernel_reserve(kernel, sizeof(float) * (size_t)floats[i]);
   }
 }
@@ -249,7 +286,7 @@ calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
   p->loops = cpu_kernel_lanes_get();
   p->gradient = is_gradient(d);
   cpu_kernel_lanes_of(d, &p->l);
-  plan_images(p);
+  plan_images(p, kernel->threads);
   if (!is_suited(p, kernel->threads)) {
     cx_free(p);
     return NULL;

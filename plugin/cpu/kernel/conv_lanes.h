@@ -23,12 +23,19 @@ cpu_kernel_lanes_images cpu_kernel_lanes_images_of(
 // Reverses the spatial dimensions that the description says.
 void cpu_kernel_lanes_reverse(const cpu_kernel_conv_desc *d,
                               cpu_kernel_lanes_images *io);
-// Copies a block of the tensor to (channels, rows, width, 16): columns begin at
-// l->low and are l->hole apart, with zeros between and around them. l NULL: to
-// (channels, rows, columns, 16). Lanes without an image are zero.
+// Where a tensor lies among lanes: (rows, width, channels, 16), with columns
+// from `low` on that are `hole` apart. There may be more channels than the
+// tensor has.
+typedef struct cpu_kernel_lanes_place {
+  int64_t width, low, hole, channels;
+} cpu_kernel_lanes_place;
+
+// Copies a block of the tensor to its place, with zeros where it has no
+// element, and in lanes without an image.
 void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
-                           int64_t block, const cpu_kernel_lanes *l, float *to);
-// Copies (channels, rows, columns, 16) to a block of the tensor.
+                           int64_t block, const cpu_kernel_lanes_place *place,
+                           float *to);
+// Copies (rows, columns, channels, 16) to a block of the tensor.
 void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
                              const float *from, int64_t block, float *to);
 
@@ -36,5 +43,8 @@ void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d);
 // Sets all of l but channels and outs.
 void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l);
+// The place of the input, and of a tensor without padding.
+cpu_kernel_lanes_place cpu_kernel_lanes_input(const cpu_kernel_lanes *l);
+cpu_kernel_lanes_place cpu_kernel_lanes_dense(const cpu_kernel_lanes_images *m);
 
 #endif

@@ -15,26 +15,18 @@
 #include "base/alloc.h"
 #include "kernel/conv.h"
 #include "kernel/conv_onednn.h"
-#include "kernel/onednn.h"
+#include "kernel/primitive.h"
 
 // The tensors by oneDNN's names.
 enum { SRC, WEIGHTS, DST, N_TENSORS };
-
-typedef struct primitive {
-  dnnl_primitive_t p;
-  int n;  // arguments
-  int names[N_TENSORS];
-  const dnnl_memory_desc_t *md[N_TENSORS];
-  size_t scratch;  // bytes
-} primitive;
 
 typedef struct onednn_plan {
   const cpu_kernel_onednn *dnnl;
   cpu_kernel_conv_desc d;
   cpu_kernel_conv_form form;
-  primitive conv;
+  cpu_kernel_primitive conv;
   dnnl_memory_desc_t given[N_TENSORS], used[N_TENSORS];
-  primitive reorder[N_TENSORS];  // in or out; p NULL: none
+  cpu_kernel_primitive reorder[N_TENSORS];  // in or out; p NULL: none
   // Operands that are widened or reversed first, and a result that is rounded.
   bool gathered[2], stored;
   cpu_kernel_view view[2];
@@ -99,13 +91,6 @@ static bool is_good(const onednn_plan *p, const char *name)
   return !depthwise || strstr(name, "gemm") == NULL;
 }
 
-static size_t scratch_of(const cpu_kernel_onednn *d, dnnl_primitive_desc_t pd)
-{
-  const dnnl_memory_desc_t *md =
-      d->primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-  return md == NULL ? 0 : d->memory_desc_get_size(md);
-}
-
 static bool init_operation(const onednn_plan *p, dnnl_alg_kind_t algorithm,
                            const dnnl_memory_desc_t w[N_TENSORS],
                            cpu_kernel_conv_kind kind,
@@ -146,7 +131,7 @@ static void set_arguments(onednn_plan *p, dnnl_primitive_desc_t made)
     { { dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md },
       { DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST } },
   };
-  p->conv.scratch = scratch_of(p->dnnl, made);
+  p->conv.scratch = cpu_kernel_primitive_scratch(p->dnnl, made);
   p->conv.n = N_TENSORS;
   for (int t = 0; t < N_TENSORS; t++) {
     p->used[t] = *p->dnnl->primitive_desc_query_md(
@@ -181,8 +166,7 @@ static bool make_conv(onednn_plan *p, cpu_kernel_onednn_layout l,
   dnnl_primitive_desc_t it = pd != NULL ? pd : hint;
   const char *implementation = "ref";
   if (made) {
-    (void)d->primitive_desc_query(it, dnnl_query_impl_info_str, 0,
-                                  &implementation);
+    implementation = cpu_kernel_primitive_name(d, it);
     made = is_good(p, implementation) &&
            d->primitive_create(&p->conv.p, it) == dnnl_success;
   }
@@ -200,7 +184,7 @@ static bool make_reorder(onednn_plan *p, int t, bool is_result,
 {
   const cpu_kernel_onednn *d = p->dnnl;
   if (d->memory_desc_equal(&p->given[t], &p->used[t])) return true;
-  primitive *x = &p->reorder[t];
+  cpu_kernel_primitive *x = &p->reorder[t];
   const dnnl_memory_desc_t *from = is_result ? &p->used[t] : &p->given[t];
   const dnnl_memory_desc_t *to = is_result ? &p->given[t] : &p->used[t];
   dnnl_primitive_desc_t pd = NULL;
@@ -208,10 +192,10 @@ static bool make_reorder(onednn_plan *p, int t, bool is_result,
                                        attr) != dnnl_success) {
     return false;
   }
-  *x = (primitive){ .n = 2,
-                    .names = { DNNL_ARG_FROM, DNNL_ARG_TO },
-                    .md = { from, to },
-                    .scratch = scratch_of(d, pd) };
+  *x = (cpu_kernel_primitive){ .n = 2,
+                               .names = { DNNL_ARG_FROM, DNNL_ARG_TO },
+                               .md = { from, to },
+                               .scratch = cpu_kernel_primitive_scratch(d, pd) };
   bool made = d->primitive_create(&x->p, pd) == dnnl_success;
   (void)d->primitive_desc_destroy(pd);
   return made;
@@ -258,33 +242,6 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
 
 // ---- running ----------------------------------------------------------------
 
-// `at`: the arguments' memory.
-static dnnl_status_t execute(const onednn_plan *p, const primitive *x,
-                             void *const at[], void *scratch)
-{
-  const cpu_kernel_onednn *d = p->dnnl;
-  dnnl_exec_arg_t args[N_TENSORS + 1] = { { 0, NULL } };
-  const dnnl_dims_t size = { (dnnl_dim_t)x->scratch };
-  const int n = x->scratch == 0 ? x->n : x->n + 1;
-  dnnl_memory_desc_t pad;
-  (void)d->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
-  dnnl_status_t status = dnnl_success;
-  int made = 0;
-  while (made < n && status == dnnl_success) {
-    const bool own = made < x->n;
-    args[made].arg = own ? x->names[made] : DNNL_ARG_SCRATCHPAD;
-    status = d->memory_create(&args[made].memory, own ? x->md[made] : &pad,
-                              d->engine, own ? at[made] : scratch);
-    if (status == dnnl_success) made++;
-  }
-  if (status == dnnl_success) {
-    status = d->primitive_execute(x->p, d->stream, n, args);
-  }
-  if (status == dnnl_success) status = d->stream_wait(d->stream);
-  while (made > 0) (void)d->memory_destroy(args[--made].memory);
-  return status;
-}
-
 static dnnl_status_t run_conv(const onednn_plan *p,
                               void *const given[N_TENSORS],
                               unsigned char *scratch)
@@ -296,12 +253,14 @@ static dnnl_status_t run_conv(const onednn_plan *p,
     const bool same = p->reorder[t].p == NULL;
     used[t] = same ? given[t] : scratch + p->used_at[t];
     void *const at[2] = { given[t], used[t] };
-    if (!same && t != result) s = execute(p, &p->reorder[t], at, pad);
+    if (!same && t != result)
+      s = cpu_kernel_primitive_run(p->dnnl, &p->reorder[t], at, pad);
   }
-  if (s == dnnl_success) s = execute(p, &p->conv, used, pad);
+  if (s == dnnl_success)
+    s = cpu_kernel_primitive_run(p->dnnl, &p->conv, used, pad);
   if (s != dnnl_success || p->reorder[result].p == NULL) return s;
   void *const at[2] = { used[result], given[result] };
-  return execute(p, &p->reorder[result], at, pad);
+  return cpu_kernel_primitive_run(p->dnnl, &p->reorder[result], at, pad);
 }
 
 static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
@@ -309,13 +268,7 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
                                unsigned char *scratch)
 {
   const onednn_plan *p = kernel->plan;
-  if (cpu_threads_inside() && kernel->threads > 1) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "the kernel %s was made for %d threads and is run inside "
-                    "of a region, where there is one",
-                    kernel->name, kernel->threads);
-  }
-  if (p->dnnl->pooled) CALX_TRY(cpu_threads_start(pool));
+  CALX_TRY(cpu_kernel_primitive_ready(p->dnnl, kernel->name, pool));
   // oneDNN takes its operands by pointers without const.
   uintptr_t operands[2] = { (uintptr_t)lhs, (uintptr_t)rhs };
   const int *role = cpu_kernel_conv_roles[p->form.kind];
@@ -365,13 +318,11 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool, int candidate,
   static const char *const forms[3] = { "convolution", "input gradient",
                                         "weight gradient" };
   char name[40];
-  dnnl_primitive_attr_t attr = NULL;
   cpu_kernel_onednn_enter(p->dnnl, pool);
+  const dnnl_primitive_attr_t attr = cpu_kernel_primitive_attr(p->dnnl);
   const int result = cpu_kernel_conv_roles[p->form.kind][2];
-  bool made = p->dnnl->primitive_attr_create(&attr) == dnnl_success &&
-              p->dnnl->primitive_attr_set_scratchpad_mode(
-                  attr, dnnl_scratchpad_mode_user) == dnnl_success &&
-              describe_given(p) && make_conv(p, l, attr, name, sizeof name);
+  bool made = attr != NULL && describe_given(p) &&
+              make_conv(p, l, attr, name, sizeof name);
   for (int t = 0; t < N_TENSORS && made; t++) {
     made = make_reorder(p, t, t == result, attr);
   }

@@ -9,7 +9,7 @@ calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
   const bool none = choice == CPU_KERNEL_CONV_CHOICE_NONE;
   *out_taken = false;
   if (none || choice == CPU_KERNEL_CONV_CHOICE_DOT) {
-    CALX_TRY(cpu_kernel_conv_dot_new(kernel, out_taken));
+    CALX_TRY(cpu_kernel_conv_dot_new(kernel, pool, out_taken));
     if (*out_taken) return NULL;
   }
   if (none || choice == CPU_KERNEL_CONV_CHOICE_LANES) {

@@ -235,7 +235,7 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
 {
   cpu_kernel k = *kernel;
   bool taken;
-  calx_status *status = cpu_kernel_conv_dot_new(&k, &taken);
+  calx_status *status = cpu_kernel_conv_dot_new(&k, pool, &taken);
   free_plan(&k);
   if (status != NULL || taken) {
     *out = CPU_KERNEL_CONV_CHOICE_DOT;

@@ -11,6 +11,7 @@
 #define CPU_KERNEL_CHOLESKY 3
 #define CPU_KERNEL_SOLVE 4  // triangular_solve
 #define CPU_KERNEL_FFT 5
+#define CPU_KERNEL_SORT 6
 
 // Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
 #define CPU_KERNEL_MOST ((int64_t)1 << 44)  // elements
@@ -73,6 +74,21 @@ typedef struct cpu_kernel_fft_desc {
   int64_t batch, n_dims, length[3];
 } cpu_kernel_fft_desc;
 
+// sort of [outer, n, inner] along n by the order of the first operand's
+// elements; the second one's go along.
+enum {
+  CPU_KERNEL_SORT_ALONE,     // there is no second operand
+  CPU_KERNEL_SORT_BESIDE,    // it is read
+  CPU_KERNEL_SORT_POSITIONS  // its elements are their positions along n
+};
+typedef struct cpu_kernel_sort_desc {
+  int64_t kind, choice;
+  int64_t types[2];  // cx_hlo_elem
+  int64_t outer, n, inner;
+  int64_t equal, descending, payload;
+  int64_t keep[2];  // of each line, the first elements that are wanted
+} cpu_kernel_sort_desc;
+
 _Static_assert(sizeof(cpu_kernel_dot_desc) <= sizeof(cpu_kernel_desc),
                "too long");
 _Static_assert(sizeof(cpu_kernel_conv_desc) <= sizeof(cpu_kernel_desc),
@@ -90,6 +106,8 @@ bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out);
 bool cpu_kernel_linalg_describe(const cx_hlo_op *op,
                                 cpu_kernel_linalg_desc *out);
 bool cpu_kernel_fft_describe(const cx_hlo_op *op, cpu_kernel_fft_desc *out);
+bool cpu_kernel_sort_describe(const cx_hlo_op *op, cpu_kernel_sort_desc *out);
+bool cpu_kernel_sort_is_sound(const cpu_kernel_sort_desc *d);
 // Whether the numbers are consistent; descriptions may come from a file.
 bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d);
 // Floating-point operations; 0 if the description is not sound.
@@ -97,6 +115,7 @@ double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d);
 double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d);
 double cpu_kernel_linalg_flops(const cpu_kernel_linalg_desc *d);
 double cpu_kernel_fft_flops(const cpu_kernel_fft_desc *d);
+double cpu_kernel_sort_flops(const cpu_kernel_sort_desc *d);
 // Whether the numbers are consistent, and no line is too long for tables.
 bool cpu_kernel_fft_is_sound(const cpu_kernel_fft_desc *d);
 
@@ -109,15 +128,21 @@ struct cpu_kernel {
     cpu_kernel_conv_desc conv;
     cpu_kernel_linalg_desc linalg;
     cpu_kernel_fft_desc fft;
+    cpu_kernel_sort_desc sort;
   };
   int threads;
   size_t scratch;
   size_t bytes[3];  // lhs, rhs, result
+  size_t second;    // of a second result; 0: there is none
   char name[64];
   void *plan;  // of the implementation
   calx_status *(*run)(const cpu_kernel *kernel, cpu_threads *pool,
                       const void *lhs, const void *rhs, void *out,
                       unsigned char *scratch);
+  // Instead of `run` where there may be two results.
+  calx_status *(*run_pair)(const cpu_kernel *kernel, cpu_threads *pool,
+                           const void *lhs, const void *rhs, void *out,
+                           void *second, unsigned char *scratch);
   void (*free_plan)(void *plan);
 };
 typedef calx_status *cpu_kernel_run_fn(const cpu_kernel *kernel,
@@ -130,9 +155,11 @@ void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
 
 // Fill in a kernel that is zero but for desc and threads; the caller frees it
 // on failure. They may set the choice.
-calx_status *cpu_kernel_dot_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
+                                bool tune) CALX_MUST_USE;
 calx_status *cpu_kernel_linalg_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_fft_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_sort_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;
 // Reserves `bytes` of scratch, aligned to 64; returns the offset. SIZE_MAX: too

@@ -1,9 +1,10 @@
-// kernel/kernel: matrix products, convolutions, linear algebra and
-// Fourier transforms.
+// kernel/kernel: matrix products, convolutions, linear algebra, Fourier
+// transforms and sorts.
 //
 // A kernel is made from a description without pointers, so that an executable
-// can store it, with the choice that measuring made. f32 (and bf16 and f16,
-// widened) run on oneDNN, on the device's thread pool. Small products,
+// can store it, with the choice that measuring made. f32 (and f16, widened) run
+// on oneDNN, on the device's thread pool; so does bf16, as it is where that is
+// faster (matmul.h), else widened. Small products,
 // convolutions with few channels, other types, and everything if there is no
 // oneDNN, run in loops of this module. libdnnl is loaded for the first kernel
 // that needs it. Several threads may run a kernel at the same time, each with
@@ -24,14 +25,19 @@ typedef struct cpu_kernel_desc {
 typedef struct cpu_kernel cpu_kernel;
 
 // The description of a verified dot, dot_general, convolution, cholesky,
-// triangular_solve or fft; false: no kernel computes the operation.
+// triangular_solve, fft or sort; false: no kernel computes the operation.
 bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out);
+// Of this result of a sort only the first elements of each line are wanted; the
+// rest of it need not be written.
+void cpu_kernel_keep(cpu_kernel_desc *desc, size_t result, int64_t first);
+// Whether the kernel reads the operand; else it knows what it holds.
+bool cpu_kernel_reads(const cpu_kernel_desc *desc, size_t operand);
 
 // Makes the kernel for pools of cpu_threads_size(pool) threads. The description
 // is checked, because it may come from a file. If it has a choice, that is
-// used. Else, with `tune`, times the candidates for a convolution on arbitrary
-// data and writes the choice to `desc`. Without `tune`, and for products, a
-// rule decides.
+// used. Else, with `tune`, times the candidates for a convolution, and once
+// bf16 against f32, on arbitrary data and writes the choice to `desc`. Without
+// `tune`, and for other products, a rule decides.
 calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
                             cpu_kernel **out) CALX_MUST_USE;
 void cpu_kernel_free(cpu_kernel *kernel);
@@ -41,10 +47,15 @@ size_t cpu_kernel_scratch(const cpu_kernel *kernel);  // bytes, 64-byte aligned
 calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
                             const void *lhs, const void *rhs, void *out,
                             void *scratch) CALX_MUST_USE;
+// Of a kernel of two results.
+calx_status *cpu_kernel_run_pair(const cpu_kernel *kernel, cpu_threads *pool,
+                                 const void *lhs, const void *rhs, void *out,
+                                 void *second, void *scratch) CALX_MUST_USE;
 
 // The sizes of the operands and the result in bytes.
 void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
                       size_t *out);
+size_t cpu_kernel_second_size(const cpu_kernel *kernel);  // 0: no second result
 // The implementation: "dnnl_sgemm", "convolution jit:avx512_core nhwc",
 // "loops".
 const char *cpu_kernel_name(const cpu_kernel *kernel);

@@ -1,18 +1,18 @@
 // kernel/lanes: convolutions with few channels, 16 images at a time.
 //
 // With 1, 10 or 20 channels, vectors of channels are mostly empty. Here a
-// vector holds the same pixel of 16 images: images are (channels, height,
-// width, 16). The inner loops are compiled once for each vector width, as those
-// of gemm.h.
+// vector holds the same pixel of 16 images: images are (height, width,
+// channels, 16), so that the channels of neighbouring taps are one run of
+// vectors. The inner loops are compiled once for each vector width, as those of
+// gemm.h.
 #ifndef CPU_KERNEL_LANES_H
 #define CPU_KERNEL_LANES_H
 
 #include <stdint.h>
 
 #define CPU_KERNEL_LANES 16
-// Out features that the loops compute at a time: forward, gradient.
+// Out features that the forward loop computes at a time.
 #define CPU_KERNEL_LANES_OUTS 5
-#define CPU_KERNEL_LANES_GRADS 4
 
 // One convolution: result r reads at tap t the position r * stride + t *
 // dilation - low of the input, whose elements are `hole` apart. [0] is
@@ -25,16 +25,15 @@ typedef struct cpu_kernel_lanes {
 } cpu_kernel_lanes;
 
 typedef struct cpu_kernel_lanes_loops {
-  // x (channels, in, width, 16) of 16 images; w (outs / OUTS, channels, taps,
-  // OUTS), padded with zeros; y (outs, results, 16).
+  // x (in, width, channels, 16) of 16 images; w (outs / OUTS, taps, channels,
+  // OUTS), padded with zeros; y (results, outs, 16).
   void (*forward)(const cpu_kernel_lanes *l, const float *x, const float *w,
                   float *y);
-  // One row of results of one channel and GRADS out features, summed over the
-  // images of all blocks: to (GRADS, results[1]). The taps are g's pixels:
-  // x (in, width, 16), g (GRADS, taps, 16), blocks x_step and g_step apart.
-  void (*gradient)(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
-                   int64_t x_step, const float *g, int64_t g_step, int64_t row,
-                   float *to);
+  // Adds to sums (results, channels, outs, 16) those of 16 images; the taps are
+  // g's pixels: x (in, width, channels, 16), g (taps, outs, 16). Of the rows
+  // [lo, hi) of the results; outs is a multiple of `each`, 4 or 5.
+  void (*gradient)(const cpu_kernel_lanes *l, int each, const float *x,
+                   const float *g, int64_t lo, int64_t hi, float *sums);
   // Adds one image of 16 groups of one channel: x (in, width, 16), g (taps,
   // 16), to (results, 16).
   void (*depthwise)(const cpu_kernel_lanes *l, const float *x, const float *g,

@@ -1,4 +1,5 @@
 // kernel/lanes_pack: copies tensors to lanes and back.
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/conv_lanes.h"
@@ -12,99 +13,189 @@ const cpu_kernel_lanes_loops *cpu_kernel_lanes_get(void)
   }
 }
 
-// ---- into lanes and back ----------------------------------------------------
+// ---- the elements of an image, as runs --------------------------------------
 
-static int64_t lanes_left(const cpu_kernel_lanes_images *m, int64_t block)
+// A dimension of an image: its steps in the tensor, in elements, and among
+// lanes, in vectors.
+typedef struct line {
+  int64_t size, step, vectors;
+} line;
+
+typedef struct lines {
+  int n;
+  line of[3];  // the last one has the smallest step in the tensor
+} lines;
+
+static void add_line(lines *l, int64_t size, int64_t step, int64_t vectors)
 {
-  const int64_t left = m->count - block * CPU_KERNEL_LANES;
-  return left < CPU_KERNEL_LANES ? left : CPU_KERNEL_LANES;
+  if (size == 1) return;
+  int at = l->n++;
+  for (; at > 0 && l->of[at - 1].step < step; at--) l->of[at] = l->of[at - 1];
+  l->of[at] = (line){ size, step, vectors };
 }
 
-// A pixel of each lane; lanes from `lanes` on are zero.
-static void pack_pixel(const float *from, int64_t lane, int64_t lanes,
-                       float *to)
+// Neighbours that are one dimension on both sides are merged.
+static lines lines_of(const cpu_kernel_lanes_images *m,
+                      const cpu_kernel_lanes_place *p)
 {
-  if (lanes == CPU_KERNEL_LANES && lane == 1) {
-    memcpy(to, from, CPU_KERNEL_LANES * sizeof *to);
+  lines all = { 0 }, l = { 0 };
+  add_line(&all, m->rows, m->row, p->width * p->channels);
+  add_line(&all, m->columns, m->column, p->hole * p->channels);
+  add_line(&all, m->channels, m->channel, 1);
+  for (int i = 0; i < all.n; i++) {
+    const line *next = &all.of[i];
+    line *last = &l.of[l.n - 1];
+    if (l.n > 0 && last->step == next->size * next->step &&
+        last->vectors == next->size * next->vectors) {
+      *last = (line){ last->size * next->size, next->step, next->vectors };
+    } else {
+      l.of[l.n++] = *next;
+    }
+  }
+  if (l.n == 0) l.of[l.n++] = (line){ 1, 1, 1 };
+  return l;
+}
+
+typedef struct copy {
+  const cpu_kernel_lanes_loops *loops;
+  int64_t lane, lanes;  // the step from image to image, and how many there are
+  const float *from;
+  float *to;
+} copy;
+
+// Copies the elements of a line, whose offsets are in elements.
+typedef void run_fn(const copy *c, const line *run, int64_t tensor,
+                    int64_t lanes);
+
+static void each_run(const lines *l, run_fn *run, const copy *c)
+{
+  const line none = { 1, 0, 0 };
+  const line *a = l->n > 2 ? &l->of[0] : &none;
+  const line *b = l->n > 1 ? &l->of[l->n - 2] : &none;
+  for (int64_t i = 0; i < a->size; i++) {
+    for (int64_t k = 0; k < b->size; k++) {
+      run(c, &l->of[l->n - 1], i * a->step + k * b->step,
+          (i * a->vectors + k * b->vectors) * CPU_KERNEL_LANES);
+    }
+  }
+}
+
+// ---- into lanes and back ----------------------------------------------------
+
+#define TILE (CPU_KERNEL_LANES * CPU_KERNEL_LANES)
+
+// Where the tile at element q of n begins: the last one overlaps the one before
+// it. *out_n: its elements.
+static int64_t tile_of(int64_t q, int64_t n, int64_t *out_n)
+{
+  *out_n = n < CPU_KERNEL_LANES ? n : CPU_KERNEL_LANES;
+  return q + *out_n > n ? n - *out_n : q;
+}
+
+static void pack_run(const copy *c, const line *run, int64_t tensor,
+                     int64_t lanes)
+{
+  const float *from = c->from + tensor;
+  float *to = c->to + lanes;
+  const int64_t step = run->vectors * CPU_KERNEL_LANES;
+  const bool full = c->lanes == CPU_KERNEL_LANES;
+  int64_t n;
+  if (run->step != 1 || c->lane == 1) {
+    for (int64_t q = 0; q < run->size; q++) {
+      for (int64_t i = 0; i < c->lanes; i++) {
+        to[q * step + i] = from[q * run->step + i * c->lane];
+      }
+    }
     return;
   }
-  for (int64_t i = 0; i < lanes; i++) to[i] = from[i * lane];
-  for (int64_t i = lanes; i < CPU_KERNEL_LANES; i++) to[i] = 0;
+  for (int64_t q = 0; q < run->size; q += CPU_KERNEL_LANES) {
+    const int64_t at = tile_of(q, run->size, &n);
+    if (full && n == CPU_KERNEL_LANES) {
+      c->loops->transpose(from + at, c->lane, to + at * step, step);
+      continue;
+    }
+    float tile[TILE] = { 0 }, turned[TILE];
+    for (int64_t i = 0; i < c->lanes; i++) {
+      memcpy(tile + i * CPU_KERNEL_LANES, from + i * c->lane + at,
+             (size_t)n * sizeof *tile);
+    }
+    c->loops->transpose(tile, CPU_KERNEL_LANES, turned, CPU_KERNEL_LANES);
+    for (int64_t k = 0; k < n; k++) {
+      memcpy(to + (at + k) * step, turned + k * CPU_KERNEL_LANES,
+             CPU_KERNEL_LANES * sizeof *to);
+    }
+  }
+}
+
+static void unpack_run(const copy *c, const line *run, int64_t tensor,
+                       int64_t lanes)
+{
+  const float *from = c->from + lanes;
+  float *to = c->to + tensor;
+  const int64_t step = run->vectors * CPU_KERNEL_LANES;
+  const bool full = c->lanes == CPU_KERNEL_LANES;
+  int64_t n;
+  if (run->step != 1 || c->lane == 1) {
+    for (int64_t q = 0; q < run->size; q++) {
+      for (int64_t i = 0; i < c->lanes; i++) {
+        to[q * run->step + i * c->lane] = from[q * step + i];
+      }
+    }
+    return;
+  }
+  for (int64_t q = 0; q < run->size; q += CPU_KERNEL_LANES) {
+    const int64_t at = tile_of(q, run->size, &n);
+    if (full && n == CPU_KERNEL_LANES) {
+      c->loops->transpose(from + at * step, step, to + at, c->lane);
+      continue;
+    }
+    float tile[TILE] = { 0 }, turned[TILE];
+    for (int64_t k = 0; k < n; k++) {
+      memcpy(tile + k * CPU_KERNEL_LANES, from + (at + k) * step,
+             CPU_KERNEL_LANES * sizeof *tile);
+    }
+    c->loops->transpose(tile, CPU_KERNEL_LANES, turned, CPU_KERNEL_LANES);
+    for (int64_t i = 0; i < c->lanes; i++) {
+      memcpy(to + i * c->lane + at, turned + i * CPU_KERNEL_LANES,
+             (size_t)n * sizeof *to);
+    }
+  }
+}
+
+static copy copy_of(const cpu_kernel_lanes_images *m, int64_t block)
+{
+  const int64_t left = m->count - block * CPU_KERNEL_LANES;
+  return (copy){ .loops = cpu_kernel_lanes_get(),
+                 .lane = m->lane,
+                 .lanes = left < CPU_KERNEL_LANES ? left : CPU_KERNEL_LANES };
 }
 
 void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
-                           int64_t block, const cpu_kernel_lanes *l, float *to)
+                           int64_t block, const cpu_kernel_lanes_place *place,
+                           float *to)
 {
-  const cpu_kernel_lanes_loops *loops = cpu_kernel_lanes_get();
-  const int64_t low = l == NULL ? 0 : l->low[1];
-  const int64_t hole = l == NULL ? 1 : l->hole[1];
-  const int64_t width = l == NULL ? m->columns : l->width;
-  const int64_t lanes = lanes_left(m, block);
-  const bool flat = lanes == CPU_KERNEL_LANES && m->column == 1 &&
-                    (m->rows == 1 || m->row == m->columns);
-  const int64_t pixels = m->rows * m->columns;
-  from += m->first + block * CPU_KERNEL_LANES * m->lane;
-  float tile[CPU_KERNEL_LANES * CPU_KERNEL_LANES];
-  const int64_t ahead =
-      8 * m->column;  // to prefetch: cache lines are far apart
-  for (int64_t c = 0; c < m->channels; c++) {
-    float *plane = to + c * m->rows * width * CPU_KERNEL_LANES;
-    const float *image = from + c * m->channel;
-    if (width != m->columns) {
-      memset(plane, 0,
-             sizeof *plane * (size_t)(m->rows * width * CPU_KERNEL_LANES));
-    }
-    int64_t row = 0, column = 0;
-    for (int64_t q = 0; q < pixels;) {
-      const bool whole = flat && q + CPU_KERNEL_LANES <= pixels;
-      const int64_t n = whole ? CPU_KERNEL_LANES : 1;
-      if (whole) {
-        loops->transpose(image + q, m->lane, tile, CPU_KERNEL_LANES);
-      } else {
-        const float *at = image + row * m->row + column * m->column;
-        __builtin_prefetch(at + ahead);
-        pack_pixel(at, m->lane, lanes, tile);
-      }
-      for (int64_t i = 0; i < n; i++) {
-        const int64_t at = row * width + low + column * hole;
-        memcpy(plane + at * CPU_KERNEL_LANES, tile + i * CPU_KERNEL_LANES,
-               CPU_KERNEL_LANES * sizeof *tile);
-        if (++column == m->columns) {
-          column = 0;
-          row++;
-        }
-      }
-      q += n;
-    }
+  copy c = copy_of(m, block);
+  const lines l = lines_of(m, place);
+  if (place->width != m->columns || place->channels != m->channels ||
+      c.lanes < CPU_KERNEL_LANES) {
+    memset(to, 0,
+           sizeof *to * (size_t)(m->rows * place->width * place->channels *
+                                 CPU_KERNEL_LANES));
   }
+  c.from = from + m->first + block * CPU_KERNEL_LANES * m->lane;
+  c.to = to + place->low * place->channels * CPU_KERNEL_LANES;
+  each_run(&l, pack_run, &c);
 }
 
 void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
                              const float *from, int64_t block, float *to)
 {
-  const cpu_kernel_lanes_loops *loops = cpu_kernel_lanes_get();
-  const int64_t lanes = lanes_left(m, block);
-  const bool flat = lanes == CPU_KERNEL_LANES && m->column == 1 &&
-                    (m->rows == 1 || m->row == m->columns);
-  const int64_t pixels = m->rows * m->columns;
-  to += block * CPU_KERNEL_LANES * m->lane;
-  for (int64_t c = 0; c < m->channels; c++) {
-    float *image = to + c * m->channel;
-    for (int64_t q = 0; q < pixels;) {
-      if (flat && q + CPU_KERNEL_LANES <= pixels) {
-        loops->transpose(from + q * CPU_KERNEL_LANES, CPU_KERNEL_LANES,
-                         image + q, m->lane);
-        q += CPU_KERNEL_LANES;
-        continue;
-      }
-      float *at = image + q / m->columns * m->row + q % m->columns * m->column;
-      for (int64_t i = 0; i < lanes; i++) {
-        at[i * m->lane] = from[q * CPU_KERNEL_LANES + i];
-      }
-      q++;
-    }
-    from += pixels * CPU_KERNEL_LANES;
-  }
+  copy c = copy_of(m, block);
+  const cpu_kernel_lanes_place place = cpu_kernel_lanes_dense(m);
+  const lines l = lines_of(m, &place);
+  c.from = from;
+  c.to = to + block * CPU_KERNEL_LANES * m->lane;
+  each_run(&l, unpack_run, &c);
 }
 
 // ---- descriptions -----------------------------------------------------------
@@ -143,6 +234,17 @@ void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l)
   const int64_t reach = (l->results[1] - 1) * l->stride[1] +
                         (l->taps[1] - 1) * l->dilation[1] + 1;
   l->width = end > reach ? end : reach;
+}
+
+cpu_kernel_lanes_place cpu_kernel_lanes_input(const cpu_kernel_lanes *l)
+{
+  return (cpu_kernel_lanes_place){ l->width, l->low[1], l->hole[1],
+                                   l->channels };
+}
+
+cpu_kernel_lanes_place cpu_kernel_lanes_dense(const cpu_kernel_lanes_images *m)
+{
+  return (cpu_kernel_lanes_place){ m->columns, 0, 1, m->channels };
 }
 
 cpu_kernel_lanes_images cpu_kernel_lanes_images_of(

@@ -29,6 +29,7 @@
   X(dilated_convolution_forward_desc_init)          \
   X(dilated_convolution_backward_data_desc_init)    \
   X(dilated_convolution_backward_weights_desc_init) \
+  X(matmul_desc_init)                               \
   X(primitive_attr_create)                          \
   X(primitive_attr_destroy)                         \
   X(primitive_attr_set_scratchpad_mode)             \

@@ -46,6 +46,7 @@ static calx_status *list_inputs(cpu_lower_state *c, cpu_lower_group *g)
       if (v->op != NULL && cpu_lower_is_among(g->ops, g->n_ops, v->op)) {
         continue;
       }
+      if (g->desc != NULL && !cpu_kernel_reads(g->desc, k)) continue;
       if (is_immediate(g, op, k)) {
         CALX_TRY(push_once(c, &ops, &n, &room, v->op));
       } else if (g->kind == CPU_LOWER_GROUP_COLLECTIVE) {

@@ -32,7 +32,7 @@ typedef struct loops_job {
   size_t n_parts;
 } loops_job;
 
-static calx_status *read_lanes(int *out)
+calx_status *cpu_lower_read_lanes(int *out)
 {
   const char *text = cx_env_text("CALX_CPU_LANES");
   *out = 0;
@@ -88,9 +88,9 @@ static loops_part *part_of(loops_job *j, const uint64_t *hashes,
   return least;
 }
 
-static void add_to_part(loops_part *p, cpu_lower_group *g)
+cpu_jit_kernel cpu_lower_kernel_of(const cpu_lower_group *g)
 {
-  p->kernels[p->n] = (cpu_jit_kernel){
+  return (cpu_jit_kernel){
     .ops = (const cx_hlo_op *const *)(void *)g->ops,
     .n_ops = g->n_ops,
     .inputs = (const cx_hlo_value *const *)(void *)g->inputs,
@@ -98,6 +98,11 @@ static void add_to_part(loops_part *p, cpu_lower_group *g)
     .outputs = (const cx_hlo_value *const *)(void *)g->outputs,
     .n_outputs = g->n_outputs,
   };
+}
+
+static void add_to_part(loops_part *p, cpu_lower_group *g)
+{
+  p->kernels[p->n] = cpu_lower_kernel_of(g);
   p->groups[p->n++] = g;
   p->weight += g->n_ops + 2;
 }
@@ -108,7 +113,7 @@ static calx_status *divide(loops_job *j)
   const size_t threads = (size_t)cpu_threads_size(j->c->threads);
   size_t n = j->n_loops / LOOPS_PER_PART;
   if (n > threads) n = threads;
-  if (n > CPU_RUN_OBJECTS) n = CPU_RUN_OBJECTS;
+  if (n > CPU_RUN_OBJECTS - 1) n = CPU_RUN_OBJECTS - 1;  // one: lower/native.c
   j->n_parts = n == 0 ? 1 : n;
   for (size_t i = 0; i < j->n_parts; i++) {
     loops_part *p = &j->parts[i];
@@ -138,36 +143,44 @@ static void compile_part(void *user, int rank)
 
 // ---- results ----
 
-static calx_status *take_part(const loops_job *j, const loops_part *p)
+calx_status *cpu_lower_take_object(cpu_lower_state *c, const cpu_jit_api *jit,
+                                   cx_text *object)
+{
+  cpu_run_program *program = c->a.program;
+  cpu_run_object_part *to = &program->objects[program->n_objects];
+  to->bytes = cx_alloc(object->size + 1);
+  if (to->bytes != NULL) {
+    to->size = object->size;
+    if (to->size > 0) memcpy(to->bytes, object->data, to->size);
+    program->n_objects++;
+  }
+  jit->free_object(object);
+  return to->bytes == NULL ? cx_out_of_memory() : NULL;
+}
+
+static calx_status *take_part(const loops_job *j, loops_part *p)
 {
   cpu_run_program *program = j->c->a.program;
   if (p->n == 0) return NULL;
-  cpu_run_object_part *object = &program->objects[program->n_objects];
-  object->bytes = cx_alloc(p->object.size + 1);
-  if (object->bytes == NULL) return cx_out_of_memory();
-  object->size = p->object.size;
-  if (object->size > 0) memcpy(object->bytes, p->object.data, object->size);
+  CALX_TRY(cpu_lower_take_object(j->c, j->jit, &p->object));
   for (size_t i = 0; i < p->n; i++) {
     const cpu_jit_kernel *k = &p->kernels[i];
     p->groups[i]->scratch = (int64_t)k->scratch;
     cpu_run_loop loop = { .n_phases = (int64_t)k->n_phases,
-                          .object = (int64_t)program->n_objects,
+                          .object = (int64_t)program->n_objects - 1,
                           .symbol = (int64_t)i };
     memcpy(loop.phases, k->phases, sizeof loop.phases);
     p->groups[i]->index = cpu_lower_assemble_loop(&j->c->a, &loop);
   }
-  program->n_objects++;
   return NULL;
 }
 
-// The status is in the jit's memory: copied, and given back.
-static calx_status *take_failure(const loops_job *j, loops_part *p)
+calx_status *cpu_lower_take_failure(const cpu_jit_api *jit, calx_status *failed)
 {
-  if (p->failed == NULL) return NULL;
-  calx_status *copy = cx_error(calx_status_code(p->failed), "%s",
-                               calx_status_message(p->failed));
-  j->jit->free_status(p->failed);
-  p->failed = NULL;
+  if (failed == NULL) return NULL;
+  calx_status *copy = cx_error(calx_status_code(failed), "%s",
+                               calx_status_message(failed));
+  jit->free_status(failed);
   return copy;
 }
 
@@ -177,7 +190,7 @@ static calx_status *compile(loops_job *j)
   cpu_threads_parallel(j->c->threads, (int)j->n_parts, compile_part, j);
   calx_status *status = NULL;
   for (size_t i = 0; i < j->n_parts; i++) {
-    calx_status *failed = take_failure(j, &j->parts[i]);
+    calx_status *failed = cpu_lower_take_failure(j->jit, j->parts[i].failed);
     if (status == NULL) {
       status = failed;
     } else {
@@ -186,7 +199,7 @@ static calx_status *compile(loops_job *j)
   }
   for (size_t i = 0; i < j->n_parts; i++) {
     if (status == NULL) status = take_part(j, &j->parts[i]);
-    j->jit->free_object(&j->parts[i].object);
+    if (status != NULL) j->jit->free_object(&j->parts[i].object);
   }
   return status;
 }
@@ -212,7 +225,7 @@ calx_status *cpu_lower_compile_loops(cpu_lower_state *c,
   loops_job j = { .c = c };
   CALX_TRY(cpu_lower_each_group(c, schedule, add_loop, &j));
   if (j.n_loops == 0) return NULL;
-  CALX_TRY(read_lanes(&j.options.lanes));
+  CALX_TRY(cpu_lower_read_lanes(&j.options.lanes));
   CALX_TRY(cpu_lower_load_jit(&j.jit));
   calx_status *status = compile(&j);
   if (status == NULL || calx_status_code(status) != CALX_UNIMPLEMENTED) {

@@ -148,6 +148,43 @@ static calx_status *make_control(cpu_lower_fusion *f, uint32_t i)
   return NULL;
 }
 
+// The elements of each line of the result that a use takes: those that a slice
+// begins with, or all.
+static int64_t first_taken(const cpu_lower_fusion *f, const cx_hlo_op *sort,
+                           const cpu_lower_use *use)
+{
+  const cx_hlo_op *user = f->uses->ops[use->user];
+  const int64_t rank = (int64_t)cpu_lower_result_type(sort)->rank;
+  int64_t d = cx_hlo_op_int(sort, CX_HLO_A_DIMENSION);
+  if (d < 0) d += rank;
+  if (use->operand < 0 || user->kind != CX_HLO_OP_SLICE ||
+      cx_hlo_op_ints(user, CX_HLO_A_START_INDICES).v[d] != 0) {
+    return INT64_MAX;
+  }
+  return cx_hlo_op_ints(user, CX_HLO_A_LIMIT_INDICES).v[d];
+}
+
+// Says what of the results of a sort is used.
+static void keep_first(const cpu_lower_fusion *f, uint32_t i,
+                       cpu_kernel_desc *desc)
+{
+  const cx_hlo_op *op = f->uses->ops[i];
+  int64_t keep[2] = { 0, 0 };
+  for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
+    const cpu_lower_use *use = &f->uses->uses[k];
+    const cx_hlo_op *user = f->uses->ops[use->user];
+    const int64_t n = first_taken(f, op, use);
+    for (uint32_t r = 0; r < op->n_results; r++) {
+      const bool other = use->operand >= 0 &&
+                         user->operands[use->operand] != &op->results[r];
+      if (!other && n > keep[r]) keep[r] = n;
+    }
+  }
+  for (uint32_t r = 0; r < op->n_results; r++) {
+    cpu_kernel_keep(desc, r, keep[r]);
+  }
+}
+
 static calx_status *make_kernel(cpu_lower_fusion *f, uint32_t i,
                                 const cpu_kernel_desc *desc)
 {
@@ -156,6 +193,7 @@ static calx_status *make_kernel(cpu_lower_fusion *f, uint32_t i,
   g->desc = CX_ARENA_NEW(&f->c->arena, cpu_kernel_desc);
   if (g->desc == NULL) return cx_out_of_memory();
   *g->desc = *desc;
+  if (f->uses->ops[i]->kind == CX_HLO_OP_SORT) keep_first(f, i, g->desc);
   return NULL;
 }
 

@@ -46,9 +46,11 @@ cpu_lower_users cpu_lower_fuse_users(const cpu_lower_fusion *f, uint32_t i)
     const cpu_lower_member *m = f->members[use->user];
     if (use->operand < 0 || m == NULL) users.elsewhere = true;
     for (; m != NULL; m = m->next) {
+      const cpu_kernel_desc *desc = m->group->desc;
       if (m->group->kind == CPU_LOWER_GROUP_LOOP && use->operand >= 0) {
         add_user(&users, m->group);
-      } else {
+      } else if (desc == NULL || use->operand < 0 ||
+                 cpu_kernel_reads(desc, (size_t)use->operand)) {
         users.elsewhere = true;
       }
     }

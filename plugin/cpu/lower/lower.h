@@ -117,6 +117,8 @@ typedef struct cpu_lower_state {
   cpu_lower_value *values;    // by the value's number
   cpu_lower_range *in_arena;  // all ranges of the arena
   int64_t clock;
+  cpu_lower_group **group_of;  // by step: the LOOP group; NULL: another step
+  size_t n_group_of, group_of_room;
 } cpu_lower_state;
 
 static inline cpu_lower_value *cpu_lower_info(const cpu_lower_state *c,
@@ -163,8 +165,9 @@ calx_status *cpu_lower_each_read(cpu_lower_state *c, const cpu_lower_group *g,
 // More than a few instructions per element.
 bool cpu_lower_is_expensive(const cx_hlo_op *op);
 // An estimate of how long a group takes on one thread: of CONTROL without its
-// regions, of collectives without waiting for other devices.
-double cpu_lower_cost_ns(const cpu_lower_group *g);
+// regions, of collectives without waiting for other devices. Once values have
+// memory, it knows what works in place.
+double cpu_lower_cost_ns(const cpu_lower_state *c, const cpu_lower_group *g);
 
 // ---- limits ----
 
@@ -215,7 +218,19 @@ cpu_lower_stage cpu_lower_offsets;
 cpu_lower_stage cpu_lower_outline;
 // Appends the program's steps.
 cpu_lower_stage cpu_lower_steps;
+// Compiles loops of short iterations to one function each.
+cpu_lower_stage cpu_lower_native;
 
+// What CALX_CPU_LANES asks for; 0: what the processor has.
+calx_status *cpu_lower_read_lanes(int *out) CALX_MUST_USE;
+// LOOP: what the jit is to compile.
+cpu_jit_kernel cpu_lower_kernel_of(const cpu_lower_group *g);
+// Appends an object to the program, and gives the object back to the jit.
+calx_status *cpu_lower_take_object(cpu_lower_state *c, const cpu_jit_api *jit,
+                                   cx_text *object) CALX_MUST_USE;
+// Copies a status that is in the jit's memory, and gives it back.
+calx_status *cpu_lower_take_failure(const cpu_jit_api *jit,
+                                    calx_status *failed) CALX_MUST_USE;
 // The jit's functions; loads libcalx_jit.so when first called.
 calx_status *cpu_lower_load_jit(const cpu_jit_api **out) CALX_MUST_USE;
 

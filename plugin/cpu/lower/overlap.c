@@ -215,7 +215,7 @@ static bool is_idle(const cpu_lower_search *s, size_t i)
     } else if (g->kind == CPU_LOWER_GROUP_CONTROL) {
       return false;  // its regions count as much work
     } else if (!g->in_background) {
-      ns += cpu_lower_cost_ns(g);
+      ns += cpu_lower_cost_ns(s->c, g);
     }
   }
   return false;

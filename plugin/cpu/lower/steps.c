@@ -69,7 +69,7 @@ static uint32_t slot_of(emitter *e, cx_hlo_value *v)
 static void count(emitter *e, const cpu_lower_group *g)
 {
   cpu_run_program_info *info = &e->a->program->info;
-  double ns = cpu_lower_cost_ns(g);
+  double ns = cpu_lower_cost_ns(e->c, g);
   switch (g->kind) {
     case CPU_LOWER_GROUP_LOOP: info->n_compiled += g->n_ops; break;
     case CPU_LOWER_GROUP_KERNEL: info->n_library++; break;
@@ -86,7 +86,18 @@ static void count(emitter *e, const cpu_lower_group *g)
 
 // ---- steps ----
 
-static calx_status *emit_slots(emitter *e, const cpu_lower_group *g,
+// The last step is the group's.
+static calx_status *note_group(emitter *e, cpu_lower_group *g)
+{
+  cpu_lower_state *c = e->c;
+  while (c->n_group_of + 1 < e->a->program->n_steps) {
+    CALX_TRY(cpu_lower_push(c, &c->group_of, &c->n_group_of, &c->group_of_room,
+                            NULL));
+  }
+  return cpu_lower_push(c, &c->group_of, &c->n_group_of, &c->group_of_room, g);
+}
+
+static calx_status *emit_slots(emitter *e, cpu_lower_group *g,
                                cpu_run_step_kind kind)
 {
   size_t n = 0;
@@ -103,19 +114,23 @@ static calx_status *emit_slots(emitter *e, const cpu_lower_group *g,
     slots[n++] = slot_of_memory(e, g->scratch_range);
   }
   cpu_lower_assemble_step(e->a, kind, g->index, g->background_index, slots, n);
-  return NULL;
+  return kind == CPU_RUN_STEP_LOOP ? note_group(e, g) : NULL;
 }
 
 static void emit_kernel(emitter *e, cpu_lower_group *g)
 {
   cx_hlo_op *op = g->ops[0];
-  uint32_t slots[4] = { slot_of(e, op->operands[0]),
-                        slot_of(e, op->operands[op->n_operands - 1]),
-                        slot_of(e, &op->results[0]), 0 };
+  const size_t last = op->n_operands - 1;
+  const size_t second = cpu_kernel_reads(g->desc, last) ? last : 0;
+  uint32_t slots[5] = { slot_of(e, op->operands[0]),
+                        slot_of(e, op->operands[second]),
+                        slot_of(e, &op->results[0]) };
   slots[3] = g->scratch_range == NULL
                  ? cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0)
                  : slot_of_memory(e, g->scratch_range);
-  cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, g->index, 0, slots, 4);
+  if (op->n_results == 2) slots[4] = slot_of(e, &op->results[1]);
+  cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, g->index, 0, slots,
+                          3 + op->n_results);
 }
 
 static void emit_copy(emitter *e, uint32_t from, uint32_t to)

@@ -1,7 +1,8 @@
 // opt/chlo: the operations of CHLO that are functions of elements.
 //
-// Functions are computed in f64 and rounded once to the operand's type. erf is
-// an operation of the jit, because models use it on large tensors.
+// Functions are computed in f64 and rounded once to the operand's type; only
+// erfc of 16 bits in f32, because models use it on large tensors. So they use
+// erf, which is an operation of the jit.
 #include <math.h>
 
 #include "opt/chlo.h"
@@ -52,6 +53,9 @@ static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
     return f->complex == NULL ? NULL : apply_complex(b, f, x);
   }
   if (!cx_hlo_elem_is_float(e)) return NULL;
+  if (f->real == cpu_opt_erfc && cx_hlo_elem_bits(e) <= 16) {
+    return converted(b, cpu_opt_erfc_narrow(b, converted(b, x, CX_HLO_F32)), e);
+  }
   return converted(b, f->real(b, converted(b, x, CX_HLO_F64)), e);
 }
 

@@ -105,6 +105,8 @@ static void resolve(const cpu_run_program *p, cpu_run_context *c,
       default: c->pointers[i] = results[slot->at]; break;
     }
   }
+  // Behind the slots, for loops that call others.
+  c->pointers[p->n_uses] = (void *)p->functions;
 }
 
 // ---- steps ----
@@ -126,6 +128,9 @@ static void run_loop(const execution *r, const cpu_run_step *s, void **pointers)
   for (int64_t k = 0; k < loop->n_phases; k++) {
     const cpu_jit_phase *phase = &loop->phases[k];
     loop_call call = { r->program->functions[s->index][k], pointers };
+    if (phase->to != 0 && pointers[phase->from] == pointers[phase->to]) {
+      continue;
+    }
     if (phase->extent <= phase->grain) {
       if (phase->extent > 0) call.function(pointers, 0, phase->extent);
     } else {
@@ -220,8 +225,9 @@ static calx_status *run_step(execution *r, const cpu_run_step *s)
   switch (s->kind) {
     case CPU_RUN_STEP_LOOP: run_loop(r, s, at); return NULL;
     case CPU_RUN_STEP_KERNEL:
-      return cpu_kernel_run(p->kernels[s->index], r->context->threads, at[0],
-                            at[1], at[2], at[3]);
+      return cpu_kernel_run_pair(p->kernels[s->index], r->context->threads,
+                                 at[0], at[1], at[2],
+                                 s->n_slots == 5 ? at[4] : NULL, at[3]);
     case CPU_RUN_STEP_INTERPRET:
     case CPU_RUN_STEP_COLLECTIVE: return run_function(r, s);
     case CPU_RUN_STEP_BEGIN:
@@ -239,6 +245,9 @@ static calx_status *run_step(execution *r, const cpu_run_step *s)
         if (*(const unsigned char *)at[0] == 0) return NULL;
         CALX_TRY(run_block(r, s->index + 1));
       }
+    case CPU_RUN_STEP_NATIVE:
+      p->functions[s->index][0](r->context->pointers, 0, 1);
+      return NULL;
     default: return run_branch(r, s, at[0]);
   }
 }

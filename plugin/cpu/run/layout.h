@@ -41,7 +41,8 @@ static inline int64_t cpu_run_align_up(int64_t n)
 typedef enum cpu_run_step_kind {
   // index: of the loop. Slots: the loop's buffers.
   CPU_RUN_STEP_LOOP,
-  // index: of the kernel. Slots: lhs, rhs, result, scratch.
+  // index: of the kernel. Slots: lhs, rhs, result, scratch and, where it has
+  // one, a second result.
   CPU_RUN_STEP_KERNEL,
   // index: of the outlined function. Slots: its parameters, then its results.
   CPU_RUN_STEP_INTERPRET,
@@ -62,6 +63,8 @@ typedef enum cpu_run_step_kind {
   CPU_RUN_STEP_IF,
   // index: the first of n blocks. Slot: the selector, an i32.
   CPU_RUN_STEP_CASE,
+  // A WHILE and all inside of it as one function. index: of the loop.
+  CPU_RUN_STEP_NATIVE,
   CPU_RUN_STEP_KINDS
 } cpu_run_step_kind;
 
@@ -85,7 +88,7 @@ typedef struct cpu_run_loop {
 } cpu_run_loop;
 
 // The code that one thread of the compiler has made.
-#define CPU_RUN_OBJECTS 8
+#define CPU_RUN_OBJECTS 9
 typedef struct cpu_run_object_part {
   char *bytes;  // an ELF object
   size_t size;

@@ -141,6 +141,21 @@ static bool slot_ok(const cpu_run_program *p, const cpu_run_slot *slot)
          (uint64_t)slot->bytes <= limit - (uint64_t)slot->at;
 }
 
+static bool loop_ok(const cpu_run_program *p, const cpu_run_step *s)
+{
+  if (s->index >= p->n_loops) return false;
+  const cpu_run_loop *loop = &p->loops[s->index];
+  for (int64_t k = 0; k < loop->n_phases; k++) {
+    const cpu_jit_phase *phase = &loop->phases[k];
+    if (phase->from < 0 || phase->to < 0 ||
+        (phase->to != 0 &&
+         (phase->from >= s->n_slots || phase->to >= s->n_slots))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static int64_t use_bytes(const cpu_run_program *p, const cpu_run_step *s,
                          size_t i)
 {
@@ -174,14 +189,17 @@ static bool collective_ok(const cpu_run_program *p, const cpu_run_step *s)
 
 static bool kernel_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
-  if (s->index >= p->n_kernels || s->n_slots != 4) return false;
+  if (s->index >= p->n_kernels) return false;
   const cpu_kernel *k = p->kernels[s->index];
+  const size_t second = cpu_kernel_second_size(k);
+  if (s->n_slots != (second == 0 ? 4u : 5u)) return false;
   size_t lhs = 0, rhs = 0, out = 0;
   cpu_kernel_sizes(k, &lhs, &rhs, &out);
   return (uint64_t)use_bytes(p, s, 0) >= lhs &&
          (uint64_t)use_bytes(p, s, 1) >= rhs &&
          (uint64_t)use_bytes(p, s, 2) >= out &&
-         (uint64_t)use_bytes(p, s, 3) >= cpu_kernel_scratch(k);
+         (uint64_t)use_bytes(p, s, 3) >= cpu_kernel_scratch(k) &&
+         (second == 0 || (uint64_t)use_bytes(p, s, 4) >= second);
 }
 
 // The blocks that a step runs come after the step's own block, so that no block
@@ -198,7 +216,8 @@ static bool step_ok(const cpu_run_program *p, size_t block,
 {
   if (s->first > p->n_uses || s->n_slots > p->n_uses - s->first) return false;
   switch (s->kind) {
-    case CPU_RUN_STEP_LOOP: return s->index < p->n_loops;
+    case CPU_RUN_STEP_LOOP: return loop_ok(p, s);
+    case CPU_RUN_STEP_NATIVE: return s->index < p->n_loops;
     case CPU_RUN_STEP_KERNEL: return kernel_ok(p, s);
     case CPU_RUN_STEP_INTERPRET: return interpreted_ok(p, s);
     case CPU_RUN_STEP_COLLECTIVE: return collective_ok(p, s);

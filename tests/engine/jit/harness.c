@@ -190,7 +190,9 @@ static void run_kernel(const program *p, const cpu_run_object *object,
     assert_non_null(address);
     kernel_fn *fn;
     memcpy(&fn, &address, sizeof fn);
-    const int64_t n = p->kernel.phases[phase].extent;
+    const cpu_jit_phase *ph = &p->kernel.phases[phase];
+    if (ph->to != 0 && memory[ph->from] == memory[ph->to]) continue;
+    const int64_t n = ph->extent;
     if (!in_parts) {
       fn(memory, 0, n);
       continue;

@@ -1,6 +1,25 @@
 // Loops: elementwise operations, and those that move elements.
 #include "engine/jit/harness.h"
 
+// A value for each element of the dimensions `dims`: added, and its square too.
+#define PER_CHANNEL(x, c, dims)                                         \
+  "func.func @main(%x: tensor<" x ">, %c: tensor<" c ">) -> (tensor<" x \
+  ">, tensor<" x                                                        \
+  ">) {\n"                                                              \
+  "  %0 = stablehlo.broadcast_in_dim %c, dims = " dims " : (tensor<" c  \
+  ">) -> tensor<" x                                                     \
+  ">\n"                                                                 \
+  "  %1 = stablehlo.add %0, %x : tensor<" x                             \
+  ">\n"                                                                 \
+  "  %2 = stablehlo.multiply %c, %c : tensor<" c                        \
+  ">\n"                                                                 \
+  "  %3 = stablehlo.broadcast_in_dim %2, dims = " dims " : (tensor<" c  \
+  ">) -> tensor<" x                                                     \
+  ">\n"                                                                 \
+  "  %4 = stablehlo.subtract %1, %3 : tensor<" x                        \
+  ">\n"                                                                 \
+  "  return %1, %4 : tensor<" x ">, tensor<" x ">\n}"
+
 static const harness_case cases[] = {
   { "func.func @main(%x: tensor<1003xf32>, %y: tensor<1003xf32>) -> "
     "tensor<1003xf32> {\n"
@@ -21,6 +40,17 @@ static const harness_case cases[] = {
     "  %3 = stablehlo.maximum %1, %2 : tensor<2x5x6x7xf32>\n"
     "  return %3 : tensor<2x5x6x7xf32>\n}",
     0, HARNESS_SPECIAL },
+  // Several runs of the last dimension are whole vectors.
+  { PER_CHANNEL("4x6x8x10xf32", "10xf32", "[3]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("16x20xf32", "20xf32", "[1]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("2x4x24xbf16", "24xbf16", "[2]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("32x3xf64", "3xf64", "[1]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("16x6xi8", "6xi8", "[1]"), 0, HARNESS_PLAIN },
+  { PER_CHANNEL("8x2x4x5xf32", "4x5xf32", "[2, 3]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("15x10xf32", "10xf32", "[1]"), 0, HARNESS_SPECIAL },
+  // The last dimension's size, along another.
+  { PER_CHANNEL("16x10xf32", "16xf32", "[0]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("40x40xf32", "40xf32", "[0]"), 0, HARNESS_SPECIAL },
 };
 
 static void test_cases(void **state)

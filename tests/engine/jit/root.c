@@ -133,6 +133,22 @@ static const harness_case selects[] = {
            "array<i64: 1, 3, 2>",
            "f32", "LT"),
     0, HARNESS_SPECIAL },
+  // … with channels last.
+  { SELECT("3x6x8x10xf32", "3x3x4x10xf32",
+           "window_dimensions = array<i64: 1, 2, 2, 1>, window_strides = "
+           "array<i64: 1, 2, 2, 1>",
+           "f32", "GE"),
+    0, HARNESS_SPECIAL },
+  { SELECT("2x9x4x37xbf16", "2x3x2x37xbf16",
+           "window_dimensions = array<i64: 1, 3, 2, 1>, window_strides = "
+           "array<i64: 1, 3, 2, 1>",
+           "bf16", "GT"),
+    0, HARNESS_COUNT },
+  { SELECT("6x5x20xf64", "2x5x10xf64",
+           "window_dimensions = array<i64: 3, 1, 2>, window_strides = "
+           "array<i64: 3, 1, 2>",
+           "f64", "GT"),
+    0, HARNESS_COUNT },
 };
 
 static void test_select(void **state)

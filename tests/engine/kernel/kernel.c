@@ -467,6 +467,38 @@ static void products_are_dots(void **state)
   check_form(x, x, &d, true, "dnnl_sgemm");
 }
 
+// A deterministic choice; measuring may decide otherwise.
+static void products_of_bf16_are_native(void **state)
+{
+  (void)state;
+#if defined(__x86_64__)
+  if (cpu_kernel_onednn_get() == NULL ||
+      !__builtin_cpu_supports("avx512bf16")) {
+    skip();
+  }
+  static const cx_hlo_elem bf16[3] = { CX_HLO_BF16, CX_HLO_BF16, CX_HLO_BF16 };
+  cpu_threads *pool = make_pool(2);
+  kernel_case c;
+  large_dot_case(&c, bf16);
+  cpu_kernel_desc desc;
+  assert_true(cpu_kernel_describe(c.op, &desc));
+  cpu_kernel *kernel;
+  assert_null(cpu_kernel_new(&desc, pool, false, &kernel));
+  assert_string_equal(cpu_kernel_name(kernel), "bf16 matmul");
+  cpu_kernel_free(kernel);
+  // The measured choice is kept with the description.
+  assert_null(cpu_kernel_new(&desc, pool, true, &kernel));
+  cpu_kernel_free(kernel);
+  const cpu_kernel_desc chosen = desc;
+  assert_true(cpu_kernel_describe(c.op, &desc));
+  assert_memory_not_equal(&desc, &chosen, sizeof desc);
+  case_free(&c);
+  cpu_threads_free(pool);
+#else
+  skip();
+#endif
+}
+
 // Winograd's algorithm of oneDNN needs AVX-512.
 static void large_images_use_winograd(void **state)
 {
@@ -559,6 +591,7 @@ int main(void)
     cmocka_unit_test(gradients_are_recognised),
     cmocka_unit_test(few_channels_use_lanes),
     cmocka_unit_test(products_are_dots),
+    cmocka_unit_test(products_of_bf16_are_native),
     cmocka_unit_test(long_products),
     cmocka_unit_test(large_images_use_winograd),
   };

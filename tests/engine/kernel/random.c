@@ -77,9 +77,7 @@ static void convolutions(void **state)
   run_all(conv_case, false);
 }
 
-// Implementations of f32 only: oneDNN, 16 images at a time, depthwise
-// gradients.
-static void run_f32(make_fn *make, int n, bool tune)
+static void run_type(make_fn *make, const cx_hlo_elem type[3], int n, bool tune)
 {
   size_t wrong = 0;
   for (int threads = 1; threads <= 2; threads++) {
@@ -88,7 +86,7 @@ static void run_f32(make_fn *make, int n, bool tune)
     for (int i = 0; i < n; i++) {
       pick_seed(50000 + (uint64_t)i);
       kernel_case c;
-      make(&c, types[0]);
+      make(&c, type);
       size_t bad = case_run(&c, pool, tune);
       if (bad != 0) print_message("case %d, %d threads\n", i, threads);
       wrong += bad != 0;
@@ -99,10 +97,32 @@ static void run_f32(make_fn *make, int n, bool tune)
   assert_int_equal(wrong, 0);
 }
 
+// Implementations of f32 only: oneDNN, 16 images at a time, depthwise
+// gradients.
+static void run_f32(make_fn *make, int n, bool tune)
+{
+  run_type(make, types[0], n, tune);
+}
+
 static void large_dots(void **state)
 {
   (void)state;
   run_f32(large_dot_case, 12, false);
+}
+
+// bf16 as it is, where the processor has instructions for it.
+static void large_dots_of_bf16(void **state)
+{
+  (void)state;
+  static const cx_hlo_elem narrow[][3] = {
+    { CX_HLO_BF16, CX_HLO_BF16, CX_HLO_BF16 },
+    { CX_HLO_BF16, CX_HLO_BF16, CX_HLO_F32 }
+  };
+  for (int tune = 0; tune < 2; tune++) {
+    for (int i = 0; i < 2; i++) {
+      run_type(large_dot_case, narrow[i], 12, tune == 1);
+    }
+  }
 }
 
 static void narrow_convolutions(void **state)
@@ -141,6 +161,7 @@ int main(void)
     cmocka_unit_test(dots),
     cmocka_unit_test(convolutions),
     cmocka_unit_test(large_dots),
+    cmocka_unit_test(large_dots_of_bf16),
     cmocka_unit_test(narrow_convolutions),
     cmocka_unit_test(depthwise_convolutions),
     cmocka_unit_test(products),

@@ -52,6 +52,11 @@ static void choose_xs(double low, double high)
 static double unit_of(cx_hlo_elem e, double v)
 {
   const float f = fabsf((float)v);
+  if (e == CX_HLO_BF16 || e == CX_HLO_F16) {
+    const int last = e == CX_HLO_BF16 ? 7 : 10,
+              least = e == CX_HLO_BF16 ? -133 : -24;
+    return ldexp(1, ilogb(v) - last > least ? ilogb(v) - last : least);
+  }
   if (e == CX_HLO_F32) return (double)(nextafterf(f, INFINITY) - f);
   return nextafter(fabs(v), HUGE_VAL) - fabs(v);
 }
@@ -62,7 +67,7 @@ static void check_function(const char *op, double fn(double), double low,
   double worst = 0;
   double where = 0;
   choose_xs(low, high);
-  apply(op, e == CX_HLO_F32 ? "f32" : "f64", e);
+  apply(op, cx_hlo_elem_name(e), e);
   for (int i = 0; i < N; i++) {
     const double want = fn(xs[i]);
     if (isnan(want) || isinf(want) || want == 0) {
@@ -111,6 +116,9 @@ static void test_functions(void **state)
     check_function(rows[i].op, rows[i].fn, rows[i].low, rows[i].high,
                    CX_HLO_F64, rows[i].f64);
   }
+  // Rounded to the nearest, but where f32 is between two.
+  check_function("chlo.erfc", erfc, -4, 9, CX_HLO_BF16, 0.51);
+  check_function("chlo.erfc", erfc, -4, 5.5, CX_HLO_F16, 0.56);
   assert_int_equal(cx_alloc_live(), 0);
 }
 

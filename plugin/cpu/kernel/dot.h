@@ -1,0 +1,34 @@
+// kernel/dot: how a dot_general is run: dot_plan.c decides, dot.c does it.
+#ifndef CPU_KERNEL_DOT_H
+#define CPU_KERNEL_DOT_H
+
+#include "kernel/internal.h"
+#include "kernel/matmul.h"
+#include "kernel/onednn.h"
+
+// lhs: rows are m and columns k. rhs: rows are k and columns n.
+typedef struct cpu_kernel_dot_factor {
+  bool gathered;                       // copied
+  int64_t row, column;                 // strides in elements
+  int64_t batch[CPU_KERNEL_DOT_DIMS];  // likewise
+} cpu_kernel_dot_factor;
+
+typedef struct cpu_kernel_dot_plan {
+  cpu_kernel_dot_desc d;
+  cpu_kernel_math math;
+  bool complex;
+  bool stored;  // the result is computed in scratch and then converted
+  // What computes a product: matmul, else sgemm of onednn, else gemm.h.
+  cpu_kernel_matmul *matmul;  // bf16 as it is; NULL: not used
+  const cpu_kernel_onednn *onednn;
+  bool divided;  // each matmul among the threads
+  int64_t batches, m, n, k;
+  cpu_kernel_dot_factor factors[2];
+  cpu_kernel_operand operands[3];  // lhs, rhs, result
+  int64_t bytes[3];                // of an element of what products read, write
+  size_t panels_at, panels_each;   // scratch of each thread
+} cpu_kernel_dot_plan;
+
+cpu_kernel_run_fn cpu_kernel_dot_run;
+
+#endif

@@ -1,0 +1,279 @@
+// kernel/dot_plan: decides how a described dot_general is run.
+//
+// An operand whose rows and contracted dimensions are one dimension each, one
+// of them dense, is used where it is. Any other operand, and one of another
+// type than is computed in, is first copied ("gathered") to scratch. bf16 is
+// computed in bf16, with sums in f32, where that is faster and nothing is
+// gathered.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/dot.h"
+#include "kernel/gemm.h"
+
+// Multiplications up to which gemm.h is as fast as oneDNN, whose first small
+// product takes 30 ms to generate its code. With few rows the limit is lower,
+// because packing the right operand takes time.
+#define SMALL_PRODUCT ((double)(1 << 24))
+#define SMALL_OF_FEW_ROWS ((double)(1 << 22))
+#define FEW_ROWS 32
+// Multiplications from which on a matmul's code is worth its generation.
+#define NATIVE_PRODUCT ((double)(1 << 16))
+
+// ---- checking ---------------------------------------------------------------
+
+// The product of the sizes; false: above the bound, in which a size of 0 counts
+// as 1, so that sums of strides fit too.
+static bool count(int64_t n, const int64_t *size, int64_t *io_bound,
+                  int64_t *out)
+{
+  return n >= 0 && n <= CPU_KERNEL_DOT_DIMS &&
+         cpu_kernel_count(n, size, io_bound, out);
+}
+
+// Adds the offset of the list's last element; false: a stride is negative or
+// too large.
+static bool reach(int64_t n, const int64_t *size, const int64_t *stride,
+                  int64_t *io_last)
+{
+  for (int64_t i = 0; i < n; i++) {
+    if (stride[i] < 0 || stride[i] >= CPU_KERNEL_MOST) return false;
+    if (size[i] == 0) continue;
+    if (size[i] - 1 > 0 && stride[i] > CPU_KERNEL_MOST / (size[i] - 1)) {
+      return false;
+    }
+    *io_last += stride[i] * (size[i] - 1);
+    if (*io_last >= CPU_KERNEL_MOST) return false;
+  }
+  return true;
+}
+
+static bool is_sound(const cpu_kernel_dot_desc *d, cpu_kernel_dot_plan *p)
+{
+  int64_t bound[3] = { 1, 1, 1 }, same;
+  if (!cpu_kernel_math_of(d->types, &p->math, &p->complex) ||
+      !count(d->n_batch, d->batch, &bound[0], &p->batches) ||
+      !count(d->n_rows, d->rows, &bound[0], &p->m) ||
+      !count(d->n_inner, d->inner, &bound[0], &p->k) ||
+      !count(d->n_batch, d->batch, &bound[1], &same) ||
+      !count(d->n_inner, d->inner, &bound[1], &same) ||
+      !count(d->n_columns, d->columns, &bound[1], &p->n) ||
+      !count(d->n_batch, d->batch, &bound[2], &same) ||
+      !count(d->n_rows, d->rows, &bound[2], &same) ||
+      !count(d->n_columns, d->columns, &bound[2], &same)) {
+    return false;
+  }
+  int64_t last[2] = { 0, 0 };
+  if (!reach(d->n_batch, d->batch, d->lhs_batch, &last[0]) ||
+      !reach(d->n_rows, d->rows, d->lhs_rows, &last[0]) ||
+      !reach(d->n_inner, d->inner, d->lhs_inner, &last[0]) ||
+      !reach(d->n_batch, d->batch, d->rhs_batch, &last[1]) ||
+      !reach(d->n_inner, d->inner, d->rhs_inner, &last[1]) ||
+      !reach(d->n_columns, d->columns, d->rhs_columns, &last[1])) {
+    return false;
+  }
+  const int64_t lhs = p->batches * p->m * p->k;
+  const int64_t rhs = p->batches * p->k * p->n;
+  return (lhs == 0 || last[0] < lhs) && (rhs == 0 || last[1] < rhs);
+}
+
+double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d)
+{
+  cpu_kernel_dot_plan p;
+  if (!is_sound(d, &p)) return 0;
+  const double flops =
+      2 * (double)p.batches * (double)p.m * (double)p.n * (double)p.k;
+  return p.complex ? 4 * flops : flops;
+}
+
+// ---- planning ---------------------------------------------------------------
+
+typedef struct dims {
+  int64_t n;
+  const int64_t *size, *stride;
+} dims;
+
+// The stride of the list, if it is one dimension in memory; else -1. An empty
+// list has one element, so its stride does not matter.
+static int64_t as_one(const dims *l)
+{
+  for (int64_t i = 1; i < l->n; i++) {
+    if (l->stride[i - 1] != l->stride[i] * l->size[i]) return -1;
+  }
+  return l->n == 0 ? 0 : l->stride[l->n - 1];
+}
+
+static void view_list(cpu_kernel_view *v, const dims *l)
+{
+  for (int64_t i = 0; i < l->n; i++)
+    cpu_kernel_view_add(v, l->size[i], l->stride[i]);
+}
+
+// Whether operand `which` is read as it is. `native`: as bf16.
+static bool keeps_type(const cpu_kernel_dot_plan *p, int which, bool native)
+{
+  const cx_hlo_elem type = p->operands[which].view.type;
+  return native ? type == CX_HLO_BF16
+                : !p->complex && cpu_kernel_math_is(p->math, type);
+}
+
+static void plan_factor(cpu_kernel_dot_plan *p, bool native, int which,
+                        const dims *batch, const dims *rows,
+                        const dims *columns, int64_t n_rows, int64_t n_columns)
+{
+  cpu_kernel_dot_factor *s = &p->factors[which];
+  cpu_kernel_view *view = &p->operands[which].view;
+  *s = (cpu_kernel_dot_factor){ .gathered = false };
+  view->n = 0;
+  s->row = as_one(rows);
+  s->column = as_one(columns);
+  for (int64_t i = 0; i < batch->n; i++) s->batch[i] = batch->stride[i];
+  bool dense = s->column == 1 || s->row == 1 || columns->n == 0 || rows->n == 0;
+  if (keeps_type(p, which, native) && s->row >= 0 && s->column >= 0 && dense) {
+    // A leading dimension must be at least as large as a row.
+    if (columns->n == 0) s->column = s->row == 1 ? n_rows : 1;
+    if (rows->n == 0) s->row = s->column == 1 ? n_columns : 1;
+    return;
+  }
+  s->gathered = true;
+  bool columns_last =
+      columns->n != 0 && (rows->n == 0 || columns->stride[columns->n - 1] <=
+                                              rows->stride[rows->n - 1]);
+  view_list(view, batch);
+  view_list(view, columns_last ? rows : columns);
+  view_list(view, columns_last ? columns : rows);
+  s->row = columns_last ? n_columns : 1;
+  s->column = columns_last ? 1 : n_rows;
+  int64_t each = n_rows * n_columns;
+  for (int64_t i = batch->n - 1; i >= 0; i--) {
+    s->batch[i] = each;
+    each *= batch->size[i];
+  }
+}
+
+static void plan_factors(cpu_kernel_dot_plan *p, bool native)
+{
+  const cpu_kernel_dot_desc *d = &p->d;
+  dims batch = { d->n_batch, d->batch, d->lhs_batch };
+  dims rows = { d->n_rows, d->rows, d->lhs_rows };
+  dims inner = { d->n_inner, d->inner, d->lhs_inner };
+  plan_factor(p, native, 0, &batch, &rows, &inner, p->m, p->k);
+  batch.stride = d->rhs_batch;
+  inner.stride = d->rhs_inner;
+  dims columns = { d->n_columns, d->columns, d->rhs_columns };
+  plan_factor(p, native, 1, &batch, &inner, &columns, p->k, p->n);
+}
+
+static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
+{
+  for (int i = 0; i < 3; i++) {
+    cpu_kernel_operand *o = &p->operands[i];
+    const size_t bytes = cx_hlo_elem_bytes(o->view.type);
+    if (i < 2 ? !p->factors[i].gathered : !p->stored) continue;
+    cpu_kernel_operand_reserve(kernel, p->math,
+                               (int64_t)(kernel->bytes[i] / bytes), o);
+  }
+  if (p->matmul != NULL) {
+    p->panels_each = cpu_kernel_matmul_scratch(p->matmul);
+  } else if (p->onednn == NULL) {
+    p->panels_each = cpu_kernel_gemm_panels(p->math, p->m, p->n, p->k);
+  }
+  p->panels_at =
+      cpu_kernel_reserve(kernel, p->panels_each * (size_t)kernel->threads);
+}
+
+// ---- making -----------------------------------------------------------------
+
+static bool is_small(const cpu_kernel_dot_plan *p)
+{
+  const double work = (double)p->m * (double)p->n * (double)p->k;
+  return work <= (p->m < FEW_ROWS ? SMALL_OF_FEW_ROWS : SMALL_PRODUCT);
+}
+
+// Products of bf16 as they are, if that is chosen and possible.
+static void plan_native(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
+                        cpu_threads *pool, bool tune)
+{
+  const int64_t *types = p->d.types;
+  if (types[0] != CX_HLO_BF16 || types[1] != CX_HLO_BF16 ||
+      (types[2] != CX_HLO_BF16 && types[2] != CX_HLO_F32) ||
+      (double)p->batches * (double)p->m * (double)p->n * (double)p->k <
+          NATIVE_PRODUCT) {
+    return;
+  }
+  int64_t choice = kernel->dot.choice;
+  if (choice == CPU_KERNEL_BF16_UNDECIDED) {
+    choice = cpu_kernel_bf16_choose(tune);
+    if (tune) kernel->dot.choice = choice;
+  }
+  if (choice != CPU_KERNEL_BF16_NATIVE) return;
+  plan_factors(p, true);
+  const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];
+  if (l->gathered || r->gathered) return;
+  const cpu_kernel_matmul_shape shape = { .m = p->m,
+                                          .n = p->n,
+                                          .k = p->k,
+                                          .a_row = l->row,
+                                          .a_column = l->column,
+                                          .b_row = r->row,
+                                          .b_column = r->column,
+                                          .ldc = p->n,
+                                          .wide = types[2] == CX_HLO_F32 };
+  p->divided = p->batches < kernel->threads;
+  p->matmul = cpu_kernel_matmul_new(&shape, p->divided ? pool : NULL);
+}
+
+static void free_plan(void *user)
+{
+  cpu_kernel_dot_plan *p = user;
+  cpu_kernel_matmul_free(p->matmul);
+  cx_free(p);
+}
+
+// Chooses what computes the products.
+static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
+                          cpu_threads *pool, bool tune)
+{
+  const bool any = kernel->bytes[2] != 0 && p->k != 0;
+  if (any) plan_native(kernel, p, pool, tune);
+  for (int i = 0; i < 3; i++) {
+    p->bytes[i] = p->matmul != NULL
+                      ? (int64_t)cx_hlo_elem_bytes(p->operands[i].view.type)
+                      : (int64_t)cpu_kernel_math_bytes(p->math);
+  }
+  if (p->matmul != NULL) {
+    memcpy(kernel->name, "bf16 matmul", 12);
+    return;
+  }
+  p->stored =
+      p->complex || !cpu_kernel_math_is(p->math, p->operands[2].view.type);
+  plan_factors(p, false);
+  if (p->math == CPU_KERNEL_F32 && any && !is_small(p)) {
+    p->onednn = cpu_kernel_onednn_get();
+  }
+  if (p->onednn != NULL) memcpy(kernel->name, "dnnl_sgemm", 11);
+}
+
+calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
+                                bool tune)
+{
+  cpu_kernel_dot_plan *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  cpu_kernel_set(kernel, cpu_kernel_dot_run, p, "loops");
+  kernel->free_plan = free_plan;
+  p->d = kernel->dot;
+  if (!is_sound(&p->d, p)) {
+    return cx_invalid("a description of a matrix product contradicts itself");
+  }
+  const int64_t n[3] = { p->batches * p->m * p->k, p->batches * p->k * p->n,
+                         p->batches * p->m * p->n };
+  for (int i = 0; i < 3; i++) {
+    cpu_kernel_operand *o = &p->operands[i];
+    o->view.type = (cx_hlo_elem)p->d.types[i];
+    o->imaginary = cx_hlo_elem_is_complex(o->view.type);
+    kernel->bytes[i] = (size_t)n[i] * cx_hlo_elem_bytes(o->view.type);
+  }
+  plan_products(kernel, p, pool, tune);
+  plan_scratch(kernel, p);
+  return NULL;
+}

@@ -1,0 +1,61 @@
+// kernel/sort: sorting lines by keys that are integers. A comparator that is an
+// order of numbers becomes one of unsigned integers; lines are then sorted
+// digit by digit, short ones by counting, and of few first elements only the
+// candidates.
+#ifndef CPU_KERNEL_SORT_H
+#define CPU_KERNEL_SORT_H
+
+#include "kernel/internal.h"
+
+// How the bits of an element become a key, whose order is that of unsigned
+// integers.
+typedef struct cpu_kernel_sort_order {
+  int bits;  // of an element
+  bool is_signed, is_float;
+  bool equal;  // of floats: zeros are equal, and NaNs are equal and the largest
+  bool descending;
+  uint64_t infinity;  // its bits
+} cpu_kernel_sort_order;
+
+#define CPU_KERNEL_SORT_BLOCK 256  // elements whose keys are made at once
+#define CPU_KERNEL_SORT_SHORT 96   // longest line that is sorted by counting
+
+// Keys of 32 bits (of elements of up to 32) and of 64; see sort_width.h.
+typedef struct cpu_kernel_sort_fns {
+  // The keys of n elements, `stride` bytes apart. Returns whether an element is
+  // not what its key says: -0 or NaN in an order where these are equal.
+  bool (*keys)(const cpu_kernel_sort_order *o, const unsigned char *from,
+               int64_t stride, int64_t n, void *out);
+  // Where each of n <= SHORT keys goes. There is room for a whole vector.
+  void (*places)(const void *keys, int64_t n, uint32_t *out);
+  // Whether one of n <= BLOCK keys is below the limit.
+  bool (*below)(const void *keys, int64_t n, uint64_t limit);
+} cpu_kernel_sort_fns;
+extern const cpu_kernel_sort_fns cpu_kernel_sort_16[2];
+extern const cpu_kernel_sort_fns cpu_kernel_sort_32[2];
+extern const cpu_kernel_sort_fns cpu_kernel_sort_64[2];
+
+// The order of a described sort.
+cpu_kernel_sort_order cpu_kernel_sort_order_of(const cpu_kernel_sort_desc *d);
+
+// A stable radix sort of items from[0 .. n), between two memories, by many
+// threads: each has a chunk of the items and counts of its own.
+#define CPU_KERNEL_SORT_DIGIT 11  // most bits of a digit
+typedef struct cpu_kernel_sort_memory {
+  void *items[2];    // aligned to 16 bytes
+  uint32_t *counts;  // chunks << DIGIT
+  int64_t n;
+  int chunks;
+  cpu_threads *pool;
+} cpu_kernel_sort_memory;
+// The items are keys of 32 or 64 bits, a key of 32 bits above 32 others, or a
+// key of 64 bits and 64 others. Returns in which memory they are.
+int cpu_kernel_sort_keys_32(const cpu_kernel_sort_memory *m);
+int cpu_kernel_sort_keys_64(const cpu_kernel_sort_memory *m);
+int cpu_kernel_sort_pairs_32(const cpu_kernel_sort_memory *m);
+int cpu_kernel_sort_pairs_64(const cpu_kernel_sort_memory *m);
+typedef struct cpu_kernel_sort_pair {
+  uint64_t key, value;
+} cpu_kernel_sort_pair;
+
+#endif

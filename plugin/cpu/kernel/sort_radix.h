@@ -1,0 +1,58 @@
+// kernel/sort_radix: a radix sort of items of the type ITEM, whose key is
+// KEY(item), of BITS bits. RADIX_OF makes the names. From the lowest digit on,
+// so that it is stable.
+
+typedef struct RADIX_OF(pass) {
+  const cpu_kernel_sort_memory *m;
+  const ITEM *from;
+  ITEM *to;
+  int shift, bits;
+} RADIX_OF(pass);
+
+static void RADIX_OF(count)(void *user, int64_t lo, int64_t hi)
+{
+  const RADIX_OF(pass) *p = user;
+  for (int64_t c = lo; c < hi; c++) {
+    uint32_t *counts = p->m->counts + (c << CPU_KERNEL_SORT_DIGIT);
+    const uint32_t mask = (1u << p->bits) - 1;
+    const int64_t end = chunk_begin(p->m, c + 1);
+    memset(counts, 0, sizeof *counts << p->bits);
+    for (int64_t i = chunk_begin(p->m, c); i < end; i++) {
+      counts[(KEY(p->from[i]) >> p->shift) & mask]++;
+    }
+  }
+}
+
+static void RADIX_OF(spread)(void *user, int64_t lo, int64_t hi)
+{
+  const RADIX_OF(pass) *p = user;
+  for (int64_t c = lo; c < hi; c++) {
+    uint32_t *next = p->m->counts + (c << CPU_KERNEL_SORT_DIGIT);
+    const uint32_t mask = (1u << p->bits) - 1;
+    const int64_t end = chunk_begin(p->m, c + 1);
+    for (int64_t i = chunk_begin(p->m, c); i < end; i++) {
+      const ITEM x = p->from[i];
+      p->to[next[(KEY(x) >> p->shift) & mask]++] = x;
+    }
+  }
+}
+
+int RADIX_OF(cpu_kernel_sort)(const cpu_kernel_sort_memory *m)
+{
+  const int digit = m->n < LONG_DIGITS ? 8 : CPU_KERNEL_SORT_DIGIT;
+  int side = 0;
+  for (int shift = 0; shift < BITS; shift += digit) {
+    const int bits = BITS - shift < digit ? BITS - shift : digit;
+    RADIX_OF(pass) p = { m, m->items[side], m->items[1 - side], shift, bits };
+    each_chunk(m, RADIX_OF(count), &p);
+    if (!first_places(m, bits)) continue;
+    each_chunk(m, RADIX_OF(spread), &p);
+    side = 1 - side;
+  }
+  return side;
+}
+
+#undef ITEM
+#undef KEY
+#undef BITS
+#undef RADIX_OF
