@@ -35,6 +35,7 @@ bool gen_unary_float(gen *g)
   static const slope slopes[] = {
     { CX_HLO_OP_TANH, 1e9, 1, 1, false },
     { CX_HLO_OP_LOGISTIC, 1e9, 0.25, 1, false },
+    { CX_HLO_OP_CHLO_ERF, 1e9, 1.13, 1, false },
     { CX_HLO_OP_SINE, 100, 1, 1, false },
     { CX_HLO_OP_COSINE, 100, 1, 1, false },
     { CX_HLO_OP_EXPONENTIAL, 8, 0, 0, false },

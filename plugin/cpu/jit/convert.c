@@ -10,7 +10,8 @@ cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
                          unsigned lanes)
 {
   const cpu_jit_math_env math = { env->context, env->module, b,
-                                  env->target->has_fma };
+                                  env->target->has_fma,
+                                  env->target->has_masks };
   return maths_of(&math, wide, lanes);
 }
 

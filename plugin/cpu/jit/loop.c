@@ -15,6 +15,7 @@
 #define BLOCK 4096        // elements of the inner loop in one iteration
 #define FEW_VECTORS 8     // of which a loop may have masks throughout
 #define EXPENSIVE_NS 0.4  // per element
+#define LONG_NS 1.0       // of which two vectors are computed together
 #define PERIOD_VECTORS 8  // of an iteration of several runs
 #define PERIOD_OPS 240    // … operations in its code
 
@@ -269,6 +270,33 @@ static void nested_vectors(cpu_jit_env *env, const work *k, const nest *s,
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
+// Whether all is computed from elements of four bytes at the same place.
+static bool is_plain(const cpu_jit_kernel *k)
+{
+  for (size_t i = 0; i < k->n_ops; i++) {
+    const cx_hlo_op *op = k->ops[i];
+    const cpu_jit_class class = cpu_jit_class_of(op);
+    const cx_hlo_elem e = cpu_jit_type(&op->results[0])->elem;
+    if ((class != CPU_JIT_ELEMENT && op->kind != CX_HLO_OP_CONSTANT &&
+         op->kind != CX_HLO_OP_BROADCAST_IN_DIM) ||
+        (e != CX_HLO_F32 && e != CX_HLO_I1)) {
+      return false;
+    }
+  }
+  return !has_small_elements(k);
+}
+
+// Long chains of instructions that wait for each other: two of them side by
+// side take hardly longer than one, where there are registers for both.
+static int loop_lanes(const cpu_jit_env *env, const nest *s)
+{
+  const int lanes = env->target->lanes;
+  if (s->inner == 1) return 1;
+  const bool twice = s->open && env->target->has_masks &&
+                     cpu_jit_element_ns(env) > LONG_NS && is_plain(env->kernel);
+  return twice ? 2 * lanes : lanes;
+}
+
 static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                                const work *w)
 {
@@ -286,10 +314,9 @@ static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
   const double each = (double)cx_hlo_type_elements(t) / (double)extent;
   cpu_jit_function_begin(env, k, phase, extent,
                          extent > 0 ? cpu_jit_grain(env, each) : 1,
-                         s.inner == 1 ? 1 : env->target->lanes);
+                         loop_lanes(env, &s));
   if (w->in_place) {
-    k->phases[phase].from =
-        (int64_t)cpu_jit_slot_of(env, w->values[0])->input;
+    k->phases[phase].from = (int64_t)cpu_jit_slot_of(env, w->values[0])->input;
     k->phases[phase].to = (int64_t)w->buffer;
   }
   if (extent > 0 && s.open) open_vectors(env, w, &s);

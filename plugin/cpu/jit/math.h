@@ -29,7 +29,8 @@ typedef struct cpu_jit_math_env {
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef builder;
-  bool has_fma;  // the target fuses multiply and add in one instruction
+  bool has_fma;     // the target fuses multiply and add in one instruction
+  bool has_avx512;  // and its instructions are used for vectors of 16 lanes
 } cpu_jit_math_env;
 
 // fn(x), or fn(x, y) for POW and ATAN2 (else y is NULL). x is a float, a

@@ -6,9 +6,9 @@
 // Software Manual for the Elementary Functions, 1980, chapter 6.
 #include "jit/math_parts.h"
 
-// r.hi + r.lo = x - n ln 2; the low bits of `n` are n.
+// r.hi + r.lo = x - n ln 2; the low bits of `n` are n, `real` is n as a number.
 typedef struct reduced {
-  LLVMValueRef n;
+  LLVMValueRef n, real;
   cpu_jit_pair r;
 } reduced;
 
@@ -16,14 +16,14 @@ typedef struct reduced {
 static reduced reduce(const cpu_jit_ir *m, LLVMValueRef x, bool with_error)
 {
   LLVMValueRef n = mad(m, x, num(m, 1.4426950408889634), rounder(m));
-  LLVMValueRef multiple = negative(m, sub(m, n, rounder(m)));
+  LLVMValueRef real = sub(m, n, rounder(m)), multiple = negative(m, real);
   LLVMValueRef a =
       mad(m, multiple, either(m, 0.693145751953125, 0.69314718036912382), x);
   LLVMValueRef rest = either(m, 1.4286068203094173e-06, 1.9082149292705877e-10);
   LLVMValueRef r = mad(m, multiple, rest, a);
   LLVMValueRef lo = NULL;
   if (with_error) lo = mad(m, multiple, rest, sub(m, a, r));
-  return (reduced){ as_bits(m, n), { r, lo } };
+  return (reduced){ as_bits(m, n), real, { r, lo } };
 }
 
 // exp(r) - 1 - r, the error of r included
@@ -35,9 +35,13 @@ static LLVMValueRef tail_of(const cpu_jit_ir *m, cpu_jit_pair r)
   return r.lo ? mad(m, p, square, r.lo) : mul(m, p, square);
 }
 
-// x * 2^n in two steps, so that the ends of the range are reached.
-static LLVMValueRef scaled(const cpu_jit_ir *m, LLVMValueRef x, LLVMValueRef n)
+// x * 2^n; without an instruction for it in two steps, so that the ends of the
+// range are reached.
+static LLVMValueRef scaled(const cpu_jit_ir *m, LLVMValueRef x,
+                           const reduced *e)
 {
+  if (cpu_jit_has_avx512(m)) return cpu_jit_scale(m, x, e->real);
+  LLVMValueRef n = e->n;
   unsigned bits = fraction(m);
   LLVMValueRef whole_n = left(m, n, bits);
   LLVMValueRef half =
@@ -67,7 +71,7 @@ LLVMValueRef cpu_jit_exp(const cpu_jit_ir *m, LLVMValueRef x)
 {
   reduced e = reduce(m, clamped(m, x), false);
   LLVMValueRef p = add(m, add(m, e.r.hi, tail_of(m, e.r)), num(m, 1));
-  return scaled(m, p, e.n);
+  return scaled(m, p, &e);
 }
 
 LLVMValueRef cpu_jit_exp_pair(const cpu_jit_ir *m, cpu_jit_pair x)
@@ -77,7 +81,7 @@ LLVMValueRef cpu_jit_exp_pair(const cpu_jit_ir *m, cpu_jit_pair x)
   // x.lo may be much more than r's error: times exp(r) and not times 1.
   LLVMValueRef p = add(m, e.r.hi, tail_of(m, (cpu_jit_pair){ e.r.hi, NULL }));
   p = add(m, add(m, p, mad(m, lo, p, lo)), num(m, 1));
-  return scaled(m, p, e.n);
+  return scaled(m, p, &e);
 }
 
 // expm1 by 2^-halvings (0 or 1) as two numbers: 2^n r + (2^n - 1), and the rest
@@ -145,6 +149,8 @@ static LLVMValueRef tanh_wide(const cpu_jit_ir *m, LLVMValueRef x)
 
 LLVMValueRef cpu_jit_tanh(const cpu_jit_ir *m, LLVMValueRef x)
 {
+  if (cpu_jit_has_avx512(m))
+    return cpu_jit_in_pieces(m, &cpu_jit_tanh_pieces, x);
   return m->wide ? tanh_wide(m, x) : tanh_narrow(m, x);
 }
 
@@ -152,6 +158,8 @@ LLVMValueRef cpu_jit_tanh(const cpu_jit_ir *m, LLVMValueRef x)
 // is N. Juffa's), in f64 as exp(-x^2) P(1/(x+2)).
 LLVMValueRef cpu_jit_erf(const cpu_jit_ir *m, LLVMValueRef x)
 {
+  if (cpu_jit_has_avx512(m))
+    return cpu_jit_in_pieces(m, &cpu_jit_erf_pieces, x);
   LLVMValueRef a = at_most(m, absolute(m, x), either(m, 4, 6));
   LLVMValueRef square = mul(m, a, a), rest;
   if (m->wide) {

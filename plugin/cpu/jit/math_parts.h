@@ -21,6 +21,14 @@ LLVMValueRef cpu_jit_tanh(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_erf(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_exp_pair(const cpu_jit_ir *m, cpu_jit_pair x);
 
+// math_avx512.c: for vectors of 16 or 32 floats where the target has AVX-512.
+bool cpu_jit_has_avx512(const cpu_jit_ir *m);
+LLVMValueRef cpu_jit_in_pieces(const cpu_jit_ir *m, const cpu_jit_pieces *f,
+                               LLVMValueRef x);
+
+// x 2^n, rounded once; n is a whole number.
+LLVMValueRef cpu_jit_scale(const cpu_jit_ir *m, LLVMValueRef x, LLVMValueRef n);
+
 // math_log.c
 LLVMValueRef cpu_jit_log(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_log1p(const cpu_jit_ir *m, LLVMValueRef x);

@@ -1,11 +1,9 @@
-// opt/chlo: erf, erfc, erf_inv and bessel_i1e.
+// opt/chlo: erfc, erf_inv and bessel_i1e.
 //
-// erf on f32: x + x P(x^2) up to 1, else 1 - exp(-Q(x)), Q near -log(erfc(x));
-// minimax fits of our own, with an error of 1.3 ulp in f32. erfc on f32 is for
-// narrower types: exp(-x^2) times a fit of our own. The f64
-// rationals of erf and erfc are those of Cephes (S. L. Moshier, ndtr.c; after
-// W. J. Cody, "Rational Chebyshev approximations for the error function",
-// 1969). erf_inv has the ranges of M. Giles, "Approximating the erfinv
+// erfc on f32 is for narrower types: exp(-x^2) times a fit of our own. The f64
+// rationals of erfc are those of Cephes (S. L. Moshier, ndtr.c; after W. J.
+// Cody, "Rational Chebyshev approximations for the error function", 1969).
+// erf_inv has the ranges of M. Giles, "Approximating the erfinv
 // function", 2010, with polynomials of our own; bessel_i1e the ranges of
 // Cephes's i1.c with Chebyshev series of our own: all computed with 60 digits.
 #include <math.h>
@@ -13,33 +11,6 @@
 #include "opt/emit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-
-// ---- erf on f32 ----
-
-static const double erf32_low[] = {
-  7.853896386222914e-05, -0.000801020534709096, 0.005188329145312309,
-  -0.026853812858462334, 0.1128358542919159,    -0.3761262595653534,
-  0.12837916612625122
-};
-static const double erf32_high[] = {
-  2.169758954551071e-05, -0.000441472337115556,  0.004205282777547836,
-  -0.025210333988070488, 0.10842209309339523,    0.633216381072998,
-  1.1295802593231201,    -0.00018846659804694355
-};
-
-cpu_opt_value cpu_opt_erf_f32(cx_hlo_builder *b, cpu_opt_value x)
-{
-  cpu_opt_value a = absolute(b, x);
-  cpu_opt_value s = times(b, x, x);
-  cpu_opt_value p = cpu_opt_polynomial(b, s, erf32_low, COUNT(erf32_low));
-  cpu_opt_value low = plus(b, x, times(b, x, p));
-  // From 4 on erf is 1. The minimum keeps NaN.
-  cpu_opt_value t = smaller(b, a, number(b, a, 4));
-  cpu_opt_value q = cpu_opt_polynomial(b, t, erf32_high, COUNT(erf32_high));
-  cpu_opt_value e = exp_of(b, negated(b, q));
-  cpu_opt_value high = cpu_opt_copysign(b, number_minus(b, 1, e), x);
-  return choose(b, is_under(b, a, 1), low, high);
-}
 
 // ---- erfc on f32, for narrower types ----
 
@@ -61,7 +32,7 @@ cpu_opt_value cpu_opt_erfc_narrow(cx_hlo_builder *b, cpu_opt_value x)
   return choose(b, is_under(b, x, 0), number_minus(b, 2, e), e);
 }
 
-// ---- erf and erfc on f64 ----
+// ---- erfc on f64 ----
 
 static const double erf_t[] = {
   9.60497373987051638749E0, 9.00260197203842689217E1, 2.23200534594684319226E3,
@@ -123,14 +94,6 @@ static cpu_opt_value erfc_far(cx_hlo_builder *b, cpu_opt_value a)
   cpu_opt_value far = over(b, cpu_opt_polynomial(b, t, erfc_r, COUNT(erfc_r)),
                            cpu_opt_polynomial(b, t, erfc_s, COUNT(erfc_s)));
   return times(b, gauss(b, t), choose(b, is_under(b, t, 8), near, far));
-}
-
-cpu_opt_value cpu_opt_erf(cx_hlo_builder *b, cpu_opt_value x)
-{
-  cpu_opt_value a = absolute(b, x);
-  cpu_opt_value far =
-      cpu_opt_copysign(b, number_minus(b, 1, erfc_far(b, a)), x);
-  return choose(b, is_under(b, a, 1), erf_near(b, x), far);
 }
 
 cpu_opt_value cpu_opt_erfc(cx_hlo_builder *b, cpu_opt_value x)

@@ -1,8 +1,8 @@
 // opt/chlo: the operations of CHLO that are functions of elements.
 //
-// Functions are computed in f64 and rounded once to the operand's type. Only
-// erf of f32 and narrower types, and erfc of those of 16 bits, are computed in
-// f32, because models use them on large tensors.
+// Functions are computed in f64 and rounded once to the operand's type; only
+// erfc of 16 bits in f32, because models use it on large tensors. So they use
+// erf, which is an operation of the jit.
 #include <math.h>
 
 #include "opt/chlo.h"
@@ -18,7 +18,6 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-  { "erf", cpu_opt_erf, NULL },
   { "erfc", cpu_opt_erfc, NULL },
   { "erf_inv", cpu_opt_erf_inv, NULL },
   { "lgamma", cpu_opt_lgamma, NULL },
@@ -54,9 +53,6 @@ static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
     return f->complex == NULL ? NULL : apply_complex(b, f, x);
   }
   if (!cx_hlo_elem_is_float(e)) return NULL;
-  if (f->real == cpu_opt_erf && e != CX_HLO_F64) {
-    return converted(b, cpu_opt_erf_f32(b, converted(b, x, CX_HLO_F32)), e);
-  }
   if (f->real == cpu_opt_erfc && cx_hlo_elem_bits(e) <= 16) {
     return converted(b, cpu_opt_erfc_narrow(b, converted(b, x, CX_HLO_F32)), e);
   }

@@ -113,12 +113,10 @@ cpu_opt_value cpu_opt_chebyshev(cx_hlo_builder *b, cpu_opt_value x,
 cpu_opt_value cpu_opt_copysign(cx_hlo_builder *b, cpu_opt_value x,
                                cpu_opt_value y);
 
-// ---- functions on reals: f64, but for the first two ----
+// ---- functions on reals: f64, but for the first ----
 
-cpu_opt_value cpu_opt_erf_f32(cx_hlo_builder *b, cpu_opt_value x);
 // On f32, as accurate as bf16 and f16 need it.
 cpu_opt_value cpu_opt_erfc_narrow(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_erf(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_erfc(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_bessel_i1e(cx_hlo_builder *b, cpu_opt_value x);

@@ -141,8 +141,8 @@ test_kernel test_compile(const test_target *target, test_kind kind,
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
   LLVMSetModuleDataLayout(module, layout);
   LLVMDisposeTargetData(layout);
-  loop l = { .env = { c, module, LLVMCreateBuilderInContext(c),
-                      target->has_fma } };
+  loop l = { .env = { c, module, LLVMCreateBuilderInContext(c), target->has_fma,
+                      !strcmp(target->cpu, "x86-64-v4") } };
   l.element = wide ? LLVMDoubleTypeInContext(c) : LLVMFloatTypeInContext(c);
   l.vector = lanes ? LLVMVectorType(l.element, lanes) : l.element;
   l.pointer = LLVMPointerTypeInContext(c, 0);
