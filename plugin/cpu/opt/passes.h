@@ -24,6 +24,8 @@ cpu_opt_pass_fn cpu_opt_shapes;
 cpu_opt_pass_fn cpu_opt_fold;
 // Moves broadcasts, reshapes and transposes toward the results.
 cpu_opt_pass_fn cpu_opt_move;
+// Products of loops become products of all iterations at once.
+cpu_opt_pass_fn cpu_opt_products;
 // Loop invariants, unused variables of loops, known branches.
 cpu_opt_pass_fn cpu_opt_loops;
 // Concatenations of many operands become trees.
