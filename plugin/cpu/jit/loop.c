@@ -220,8 +220,7 @@ static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                          extent > 0 ? cpu_jit_grain(env, each) : 1,
                          s.inner == 1 ? 1 : env->target->lanes);
   if (w->in_place) {
-    k->phases[phase].from =
-        (int64_t)cpu_jit_slot_of(env, w->values[0])->input;
+    k->phases[phase].from = (int64_t)cpu_jit_slot_of(env, w->values[0])->input;
     k->phases[phase].to = (int64_t)w->buffer;
   }
   if (extent > 0 && s.open) open_vectors(env, w, &s);

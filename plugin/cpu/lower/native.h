@@ -21,7 +21,6 @@ typedef struct cpu_lower_native_loop {
   bool failed;        // memory ran out
 } cpu_lower_native_loop;
 
-
 // Calls fn for each step of a block, also of the blocks inside.
 typedef void cpu_lower_native_fn(cpu_lower_native_loop *n, cpu_jit_step *step);
 void cpu_lower_native_each(cpu_lower_native_loop *n, const cpu_jit_steps *block,

@@ -141,8 +141,7 @@ static bool walk_apart(flow *f, const cpu_jit_steps *block,
                        const unsigned char *written)
 {
   const size_t n = f->n->jit.n_cells;
-  unsigned char *copy =
-      CX_ARENA_ARRAY(&f->n->c->arena, unsigned char, n + 1);
+  unsigned char *copy = CX_ARENA_ARRAY(&f->n->c->arena, unsigned char, n + 1);
   if (copy == NULL) return false;
   memcpy(copy, written, n);
   return walk(f, block, copy);

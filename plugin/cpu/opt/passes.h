@@ -30,6 +30,8 @@ cpu_opt_pass_fn cpu_opt_products;
 cpu_opt_pass_fn cpu_opt_loops;
 // Concatenations of many operands become trees.
 cpu_opt_pass_fn cpu_opt_concatenate;
+// Constants that loops begin with are written in place.
+cpu_opt_pass_fn cpu_opt_fills;
 // Removes unused operations.
 cpu_opt_pass_fn cpu_opt_dce;
 // Replaces operations by equal earlier ones.

@@ -39,10 +39,9 @@ typedef struct count {
 static bool is_increment(const cx_hlo_value *v, const cx_hlo_value *arg)
 {
   const cx_hlo_op *add = cpu_opt_made_by(v, CX_HLO_OP_ADD);
-  return add != NULL && ((add->operands[0] == arg &&
-                          cpu_opt_is_number(add->operands[1], 1)) ||
-                         (add->operands[1] == arg &&
-                          cpu_opt_is_number(add->operands[0], 1)));
+  return add != NULL &&
+         ((add->operands[0] == arg && cpu_opt_is_number(add->operands[1], 1)) ||
+          (add->operands[1] == arg && cpu_opt_is_number(add->operands[0], 1)));
 }
 
 static count count_of(const cx_hlo_op *loop)
@@ -105,8 +104,7 @@ static bool value_at(const count *c, const cx_hlo_value *v, int64_t i,
       break;
     default: return false;
   }
-  return t->elem == CX_HLO_I32 || t->elem == CX_HLO_I64 ||
-         t->elem == CX_HLO_I1;
+  return t->elem == CX_HLO_I32 || t->elem == CX_HLO_I64 || t->elem == CX_HLO_I1;
 }
 
 // Whether the iterations have each of [0, n) as this index once.
@@ -118,8 +116,8 @@ static bool is_permutation(const count *c, const cx_hlo_value *index)
   for (int64_t i = 0; i < c->n && all; i++) {
     int fuel = 32;
     int64_t at = -1;
-    all = value_at(c, index, i, &fuel, &at) && at >= 0 && at < c->n &&
-          !seen[at];
+    all =
+        value_at(c, index, i, &fuel, &at) && at >= 0 && at < c->n && !seen[at];
     if (all) seen[at] = true;
   }
   cx_free(seen);
@@ -198,9 +196,8 @@ static cx_hlo_type *with_rows(cpu_opt_walk *w, const cx_hlo_type *type,
 
 static void visit_dot(cpu_opt_walk *w, cx_hlo_op *dot)
 {
-  const cx_hlo_op *loop = dot->block->region == NULL
-                              ? NULL
-                              : dot->block->region->op;
+  const cx_hlo_op *loop =
+      dot->block->region == NULL ? NULL : dot->block->region->op;
   if (loop == NULL || loop->kind != CX_HLO_OP_WHILE ||
       dot->block != loop->regions[1].first) {
     return;
@@ -214,19 +211,18 @@ static void visit_dot(cpu_opt_walk *w, cx_hlo_op *dot)
     if (slice == NULL || cpu_opt_block_of(other) == c.body) continue;
     // The rows' dimension is the first of those of its side.
     const cx_hlo_type *type = &dot->results[0].type.tensor;
-    const size_t at = side == 0 ? 0
-                                : dot->operands[0]->type.tensor.rank -
-                                      n->lhs_contract.n;
+    const size_t at =
+        side == 0 ? 0 : dot->operands[0]->type.tensor.rank - n->lhs_contract.n;
     const cx_hlo_type *all = with_rows(w, type, at, c.n);
     if (all == NULL) return;
     cx_hlo_dot_numbers numbers = *n;
-    cx_hlo_ints *list = side == 0 ? &numbers.lhs_contract
-                                  : &numbers.rhs_contract;
+    cx_hlo_ints *list =
+        side == 0 ? &numbers.lhs_contract : &numbers.rhs_contract;
     *list = one_more(w, *list, false);
     cx_hlo_value *whole = slice->operands[0];
-    cx_hlo_value *product =
-        side == 0 ? like_dot(w, dot, whole, other, &numbers, all)
-                  : like_dot(w, dot, other, whole, &numbers, all);
+    cx_hlo_value *product = side == 0
+                                ? like_dot(w, dot, whole, other, &numbers, all)
+                                : like_dot(w, dot, other, whole, &numbers, all);
     cx_hlo_value **starts = cpu_opt_values(w, all->rank);
     int64_t *sizes = cpu_opt_list(w, all->rank);
     if (starts == NULL || sizes == NULL) return;
@@ -247,8 +243,8 @@ static void visit_dot(cpu_opt_walk *w, cx_hlo_op *dot)
 // A value of which the loop keeps row `index`.
 typedef struct kept {
   cx_hlo_value *value;
-  const cx_hlo_op *row;   // whose index it is; NULL: the counter
-  cx_hlo_value *result;   // of the new loop
+  const cx_hlo_op *row;  // whose index it is; NULL: the counter
+  cx_hlo_value *result;  // of the new loop
 } kept;
 
 #define MOST_KEPT 16
@@ -289,8 +285,7 @@ static cx_hlo_op *added_product(const state *s, const sums *x, uint32_t i)
   }
   const uint32_t other = add->operands[0] == arg ? 1 : 0;
   if (add->operands[1 - other] != arg) return NULL;
-  cx_hlo_op *dot =
-      cpu_opt_made_by(add->operands[other], CX_HLO_OP_DOT_GENERAL);
+  cx_hlo_op *dot = cpu_opt_made_by(add->operands[other], CX_HLO_OP_DOT_GENERAL);
   return dot != NULL && dot->block == x->c.body &&
                  is_used_once(s, &dot->results[0])
              ? dot
@@ -385,8 +380,8 @@ static cx_hlo_value *sum_of(cpu_opt_walk *w, const sums *x, const sum *s)
                                    one_more(w, n->rhs_contract, true) };
   cx_hlo_value *factors[2];
   for (int k = 0; k < 2; k++) {
-    factors[k] = s->row[k] != NULL ? s->row[k]->operands[0]
-                                   : x->kept[s->kept[k]].result;
+    factors[k] =
+        s->row[k] != NULL ? s->row[k]->operands[0] : x->kept[s->kept[k]].result;
   }
   cx_hlo_value *product = like_dot(w, s->dot, factors[0], factors[1], &all,
                                    &s->dot->results[0].type.tensor);
