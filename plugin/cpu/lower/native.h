@@ -27,7 +27,7 @@ void cpu_lower_native_each(cpu_lower_native_loop *n, const cpu_jit_steps *block,
                            cpu_lower_native_fn *fn);
 
 // Which cells have a register, and which are needed in memory.
-void cpu_lower_native_place(cpu_lower_native_loop *n);
+void cpu_lower_native_registers(cpu_lower_native_loop *n);
 // Sets the flags of all control flow. False: memory ran out.
 bool cpu_lower_native_flow(cpu_lower_native_loop *n);
 

@@ -23,10 +23,10 @@
 // A factor is kept if it has at most so many times the bytes of the sum.
 #define MOST_FACTOR 2
 
-typedef struct state {
+typedef struct products_state {
   uint32_t *uses;
   uint32_t n;
-} state;
+} products_state;
 
 // ---- loops that count ----
 
@@ -265,14 +265,15 @@ typedef struct sums {
   size_t n, n_kept;
 } sums;
 
-static bool is_used_once(const state *s, const cx_hlo_value *v)
+static bool is_used_once(const products_state *s, const cx_hlo_value *v)
 {
   return v->number < s->n && s->uses[v->number] == 1;
 }
 
 // The product that an iteration adds to variable i; NULL: it does something
 // else, or something else uses the variable.
-static cx_hlo_op *added_product(const state *s, const sums *x, uint32_t i)
+static cx_hlo_op *added_product(const products_state *s, const sums *x,
+                                uint32_t i)
 {
   const cx_hlo_value *arg = &x->c.body->args[i];
   const cx_hlo_value *seen = &x->loop->regions[0].first->args[i];
@@ -305,7 +306,7 @@ static size_t keep(sums *x, cx_hlo_value *value, const cx_hlo_op *row)
   return x->n_kept++;
 }
 
-static void add_sum(const state *s, sums *x, uint32_t i)
+static void add_sum(const products_state *s, sums *x, uint32_t i)
 {
   cx_hlo_op *dot = added_product(s, x, i);
   if (dot == NULL || x->n == MOST_KEPT) return;
@@ -339,7 +340,7 @@ static void add_sum(const state *s, sums *x, uint32_t i)
 
 // Writes the rows at the end of the new loop's body.
 static void write_rows(cpu_opt_walk *w, const sums *x, cx_hlo_block *body,
-                       size_t first, const uint32_t *places)
+                       size_t first, const uint32_t *positions)
 {
   cx_hlo_builder *b = &w->b;
   cx_hlo_block *outside = b->block;
@@ -352,10 +353,11 @@ static void write_rows(cpu_opt_walk *w, const sums *x, cx_hlo_block *body,
   for (size_t i = 0; i < x->n_kept; i++) {
     const kept *k = &x->kept[i];
     cx_hlo_value *value = k->value;
-    if (value->op == NULL) value = &body->args[places[value->index]];
+    if (value->op == NULL) value = &body->args[positions[value->index]];
     const cx_hlo_type *t = &value->type.tensor;
-    cx_hlo_value *index = k->row != NULL ? k->row->operands[1]
-                                         : &body->args[places[x->c.i->index]];
+    cx_hlo_value *index = k->row != NULL
+                              ? k->row->operands[1]
+                              : &body->args[positions[x->c.i->index]];
     const cx_hlo_type *row = with_rows(w, t, 0, 1);
     cx_hlo_value **starts = cpu_opt_values(w, t->rank + 1);
     if (row == NULL || starts == NULL) break;
@@ -395,17 +397,17 @@ static calx_status *move_sums(cpu_opt_walk *w, sums *x)
   cx_hlo_op *loop = x->loop;
   const size_t n = loop->n_operands, first = n - x->n;
   bool *stays = CX_ARENA_ARRAY(&b->module->arena, bool, n);
-  uint32_t *places = CX_ARENA_ARRAY(&b->module->arena, uint32_t, n);
+  uint32_t *positions = CX_ARENA_ARRAY(&b->module->arena, uint32_t, n);
   cx_hlo_value **operands = cpu_opt_values(w, first + x->n_kept);
   cx_hlo_value **out = cpu_opt_values(w, n);
-  if (stays == NULL || places == NULL || operands == NULL || out == NULL) {
+  if (stays == NULL || positions == NULL || operands == NULL || out == NULL) {
     return cx_out_of_memory();
   }
   for (size_t i = 0; i < n; i++) stays[i] = true;
   for (size_t i = 0; i < x->n; i++) stays[x->sums[i].variable] = false;
   uint32_t k = 0;
   for (size_t i = 0; i < n; i++) {
-    places[i] = k;
+    positions[i] = k;
     if (stays[i]) operands[k++] = loop->operands[i];
   }
   for (size_t i = 0; i < x->n_kept; i++) {
@@ -425,13 +427,13 @@ static calx_status *move_sums(cpu_opt_walk *w, sums *x)
       to->regions[r].first->args[i].type = operands[i]->type;
     }
   }
-  write_rows(w, x, to->regions[1].first, first, places);
+  write_rows(w, x, to->regions[1].first, first, positions);
   cx_hlo_build_end(b, to);
   for (size_t i = 0; i < x->n_kept; i++) {
     x->kept[i].result = &to->results[first + i];
   }
   for (size_t i = 0; i < n; i++) {
-    if (stays[i]) out[i] = &to->results[places[i]];
+    if (stays[i]) out[i] = &to->results[positions[i]];
   }
   for (size_t i = 0; i < x->n; i++) {
     out[x->sums[i].variable] = sum_of(w, x, &x->sums[i]);
@@ -465,7 +467,7 @@ calx_status *cpu_opt_products(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
   if (!cpu_opt_any(f, is_loop)) return NULL;
-  state s = { .n = m->n_values };
+  products_state s = { .n = m->n_values };
   s.uses = cpu_opt_uses(m, f);
   if (s.uses == NULL) return cx_out_of_memory();
   calx_status *status = cpu_opt_walk_func(m, f, visit, &s, changed);
