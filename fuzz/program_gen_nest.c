@@ -39,8 +39,8 @@ static void add_row(nest *n, cx_hlo_value *v)
 static cx_hlo_value *arithmetic(nest *n, cx_hlo_value *x, cx_hlo_value *y)
 {
   static const cx_hlo_op_kind kinds[] = { CX_HLO_OP_ADD, CX_HLO_OP_SUBTRACT,
-                                          CX_HLO_OP_MULTIPLY,
-                                          CX_HLO_OP_MAXIMUM, CX_HLO_OP_XOR };
+                                          CX_HLO_OP_MULTIPLY, CX_HLO_OP_MAXIMUM,
+                                          CX_HLO_OP_XOR };
   return cx_hlo_binary(n->g->b, kinds[gen_below(n->g, 5)], x, y);
 }
 
@@ -60,9 +60,8 @@ static void add_branches(nest *n)
   const size_t n_branches = is_if ? 2 : 1 + gen_below(g, 3);
   cx_hlo_value *which =
       is_if ? condition(n) : cx_hlo_convert(g->b, any_scalar(n), CX_HLO_I32);
-  cx_hlo_op *op =
-      cx_hlo_build_begin(g->b, is_if ? CX_HLO_OP_IF : CX_HLO_OP_CASE, &which, 1,
-                         2, n_branches);
+  cx_hlo_op *op = cx_hlo_build_begin(
+      g->b, is_if ? CX_HLO_OP_IF : CX_HLO_OP_CASE, &which, 1, 2, n_branches);
   if (op == NULL) return;
   for (size_t i = 0; i < n_branches; i++) {
     cx_hlo_block *outside;
@@ -92,7 +91,8 @@ static void add_operation(nest *n)
     case 0:
     case 1: add_scalar(n, arithmetic(n, any_scalar(n), any_scalar(n))); return;
     case 2:
-      add_scalar(n, cx_hlo_select(b, condition(n), any_scalar(n), any_scalar(n)));
+      add_scalar(n,
+                 cx_hlo_select(b, condition(n), any_scalar(n), any_scalar(n)));
       return;
     case 3:
       add_scalar(n, cx_hlo_reshape(b, cx_hlo_dynamic_slice(b, row, &at, &one),
@@ -111,9 +111,9 @@ static void add_operation(nest *n)
     }
     case 7: {
       const cx_hlo_type scalar = { t->elem, 0, NULL };
-      add_scalar(n, cx_hlo_reduce_with(b, CX_HLO_OP_ADD, row,
-                                       cx_hlo_splat_int(b, scalar, 0), &zero,
-                                       1));
+      add_scalar(n,
+                 cx_hlo_reduce_with(b, CX_HLO_OP_ADD, row,
+                                    cx_hlo_splat_int(b, scalar, 0), &zero, 1));
       return;
     }
     default:
@@ -161,7 +161,8 @@ static void add_loop(nest *n)
       out[0] = cx_hlo_compare(g->b, CX_HLO_LT, args[0],
                               cx_hlo_splat_int(g->b, counter, times));
       if (gen_chance(g, 30)) {
-        cx_hlo_value *also = cx_hlo_unary(g->b, CX_HLO_OP_NOT, condition(&inner));
+        cx_hlo_value *also =
+            cx_hlo_unary(g->b, CX_HLO_OP_NOT, condition(&inner));
         out[0] = cx_hlo_binary(g->b, CX_HLO_OP_AND, out[0], also);
       }
     } else {
@@ -188,7 +189,8 @@ bool gen_nest(gen *g)
   const int64_t size = gen_range(g, 1, 9);
   const cx_hlo_type scalar = { e, 0, NULL }, row = { e, 1, &size };
   nest n = { .g = g };
-  for (size_t i = 0; i < SCALARS; i++) add_scalar(&n, gen_like(g, &scalar, false).v);
+  for (size_t i = 0; i < SCALARS; i++)
+    add_scalar(&n, gen_like(g, &scalar, false).v);
   add_row(&n, gen_like(g, &row, false).v);
   add_loop(&n);
   if (n.n_rows < 2) return false;

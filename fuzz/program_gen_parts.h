@@ -95,7 +95,7 @@ gen_op gen_reshape_one, gen_broadcast, gen_transpose_one, gen_slice_one,
     gen_dynamic_update;
 gen_op gen_reduce_one, gen_reduce_pair, gen_window, gen_select_scatter, gen_dot,
     gen_conv, gen_gather_one, gen_scatter_one, gen_sort_one;
-gen_op gen_while_one, gen_nest, gen_if_one, gen_case_one, gen_call_one, gen_barrier,
-    gen_random_bits;
+gen_op gen_while_one, gen_nest, gen_if_one, gen_case_one, gen_call_one,
+    gen_barrier, gen_random_bits;
 
 #endif

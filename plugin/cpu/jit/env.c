@@ -377,3 +377,45 @@ uint32_t cpu_jit_need_of(cpu_jit_env *env, const cx_hlo_value *v)
 {
   return cpu_jit_slot_of(env, v)->need;
 }
+
+// ---- slots ----
+
+static void add_slot(cpu_jit_env *env, const cx_hlo_value *v,
+                     cpu_jit_slot_kind kind, size_t input)
+{
+  cpu_jit_slot *slot = cpu_jit_slot_of(env, v);
+  if (slot->value != NULL) return;
+  *slot = (cpu_jit_slot){ .value = v, .kind = kind, .input = input };
+  const int64_t n = cpu_jit_elements(v);
+  if (n < 0 || n >= INT32_MAX) env->small = false;
+}
+
+// A constant that is not one number.
+static bool is_literal(const cx_hlo_op *op)
+{
+  if (op->kind != CX_HLO_OP_CONSTANT) return false;
+  const cx_hlo_elements *e = &cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements;
+  return !e->splat && cpu_jit_elements(&op->results[0]) != 1;
+}
+
+calx_status *cpu_jit_set_slots(cpu_jit_env *env, const cpu_jit_kernel *k)
+{
+  size_t n = k->n_inputs;
+  for (size_t i = 0; i < k->n_ops; i++) n += k->ops[i]->n_results;
+  env->n_slots = 2 * n + 3;
+  env->slots = CX_ARENA_ARRAY(&env->arena, cpu_jit_slot, env->n_slots);
+  if (env->slots == NULL) return cx_out_of_memory();
+  env->small = true;
+  for (size_t i = 0; i < k->n_inputs; i++) {
+    add_slot(env, k->inputs[i], CPU_JIT_SLOT_BUFFER, i);
+  }
+  for (size_t i = 0; i < k->n_ops; i++) {
+    const cx_hlo_op *op = k->ops[i];
+    const bool literal = is_literal(op);
+    for (size_t j = 0; j < op->n_results; j++) {
+      add_slot(env, &op->results[j],
+               literal ? CPU_JIT_SLOT_BUFFER : CPU_JIT_SLOT_OP, SIZE_MAX);
+    }
+  }
+  return NULL;
+}

@@ -240,8 +240,7 @@ static calx_status *emit_while(native *s, const cpu_jit_step *step)
   const int outer = here(s);
   // What the loop reads and does not write is read before it.
   for (uint32_t i = 0; i < n; i++) {
-    if (is_in_register(s, step, i,
-                       CPU_JIT_CELL_READS | CPU_JIT_CELL_CARRIES)) {
+    if (is_in_register(s, step, i, CPU_JIT_CELL_READS | CPU_JIT_CELL_CARRIES)) {
       (void)get(s, i);
     }
   }

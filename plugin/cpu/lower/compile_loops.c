@@ -178,8 +178,8 @@ static calx_status *take_part(const loops_job *j, loops_part *p)
 calx_status *cpu_lower_take_failure(const cpu_jit_api *jit, calx_status *failed)
 {
   if (failed == NULL) return NULL;
-  calx_status *copy = cx_error(calx_status_code(failed), "%s",
-                               calx_status_message(failed));
+  calx_status *copy =
+      cx_error(calx_status_code(failed), "%s", calx_status_message(failed));
   jit->free_status(failed);
   return copy;
 }

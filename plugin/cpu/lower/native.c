@@ -179,18 +179,6 @@ static void make_step(cpu_lower_native_loop *n, uint32_t step,
   out->n_blocks = n_blocks;
 }
 
-void cpu_lower_native_each(cpu_lower_native_loop *n, const cpu_jit_steps *block,
-                           cpu_lower_native_fn *fn)
-{
-  for (size_t i = 0; i < block->n; i++) {
-    cpu_jit_step *s = &block->steps[i];
-    fn(n, s);
-    for (size_t b = 0; b < s->n_blocks; b++) {
-      cpu_lower_native_each(n, &s->blocks[b], fn);
-    }
-  }
-}
-
 static calx_status *make_loop(cpu_lower_native_loop *n)
 {
   n->slots = array(n, sizeof *n->slots, CPU_LOWER_NATIVE_CELLS);
@@ -199,7 +187,7 @@ static calx_status *make_loop(cpu_lower_native_loop *n)
   if (n->failed) return cx_out_of_memory();
   make_step(n, n->step, n->loop);
   if (!n->failed) {
-    cpu_lower_native_place(n);
+    cpu_lower_native_registers(n);
     cpu_lower_native_flow(n);
   }
   for (size_t i = 0; i < n->jit.n_cells; i++) n->cell_of[n->slots[i]] = 0;
@@ -211,17 +199,17 @@ static calx_status *make_loop(cpu_lower_native_loop *n)
 
 // ---- the stage ----
 
-typedef struct finder {
+typedef struct native_search {
   cpu_lower_state *c;
   uint32_t *reads, *cell_of;  // by slot
   bool *inside;               // by block: of a loop that was found
   cpu_jit_native *loops;
   uint32_t *steps;  // of the loops
   size_t n, room, steps_room;
-} finder;
+} native_search;
 
 // How many of a step's slots it reads, which are the first.
-static size_t n_read(const finder *f, size_t step)
+static size_t n_read(const native_search *f, size_t step)
 {
   const cpu_run_step *s = &f->c->a.program->steps[step];
   switch (s->kind) {
@@ -231,7 +219,7 @@ static size_t n_read(const finder *f, size_t step)
   }
 }
 
-static void mark_inside(finder *f, const cpu_run_step *s)
+static void mark_inside(native_search *f, const cpu_run_step *s)
 {
   const cpu_run_program *p = f->c->a.program;
   for (uint32_t b = 0; b < n_blocks_of(s); b++) {
@@ -243,7 +231,7 @@ static void mark_inside(finder *f, const cpu_run_step *s)
   }
 }
 
-static calx_status *find_in(finder *f, const cpu_run_step_block *block)
+static calx_status *find_in(native_search *f, const cpu_run_step_block *block)
 {
   cpu_run_program *p = f->c->a.program;
   for (uint32_t i = 0; i < block->n; i++) {
@@ -267,7 +255,7 @@ static calx_status *find_in(finder *f, const cpu_run_step_block *block)
   return NULL;
 }
 
-static calx_status *find(finder *f)
+static calx_status *find(native_search *f)
 {
   const cpu_run_program *p = f->c->a.program;
   cx_arena *arena = &f->c->arena;
@@ -288,7 +276,7 @@ static calx_status *find(finder *f)
   return NULL;
 }
 
-static calx_status *compile(finder *f, const cpu_jit_api *jit,
+static calx_status *compile(native_search *f, const cpu_jit_api *jit,
                             const cpu_jit_options *options)
 {
   cx_text object = { 0 };
@@ -312,7 +300,7 @@ static calx_status *compile(finder *f, const cpu_jit_api *jit,
   return f->c->a.failed ? cx_out_of_memory() : NULL;
 }
 
-static void drop_refused(finder *f)
+static void drop_refused(native_search *f)
 {
   size_t n = 0;
   for (size_t i = 0; i < f->n; i++) {
@@ -323,7 +311,7 @@ static void drop_refused(finder *f)
   f->n = n;
 }
 
-static calx_status *compile_found(finder *f)
+static calx_status *compile_found(native_search *f)
 {
   if (f->n == 0) return NULL;
   cpu_jit_options options = { 0 };
@@ -340,7 +328,7 @@ static calx_status *compile_found(finder *f)
 calx_status *cpu_lower_native(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   (void)schedule;
-  finder f = { .c = c };
+  native_search f = { .c = c };
   if (c->a.program->n_blocks == 1) return NULL;  // no control flow
   calx_status *status = find(&f);
   if (status == NULL) status = compile_found(&f);

@@ -21,14 +21,13 @@ typedef struct cpu_lower_native_loop {
   bool failed;        // memory ran out
 } cpu_lower_native_loop;
 
-
 // Calls fn for each step of a block, also of the blocks inside.
 typedef void cpu_lower_native_fn(cpu_lower_native_loop *n, cpu_jit_step *step);
 void cpu_lower_native_each(cpu_lower_native_loop *n, const cpu_jit_steps *block,
                            cpu_lower_native_fn *fn);
 
 // Which cells have a register, and which are needed in memory.
-void cpu_lower_native_place(cpu_lower_native_loop *n);
+void cpu_lower_native_registers(cpu_lower_native_loop *n);
 // Sets the flags of all control flow. False: memory ran out.
 bool cpu_lower_native_flow(cpu_lower_native_loop *n);
 

@@ -10,6 +10,20 @@
 
 #include "lower/native.h"
 
+// ---- steps ----
+
+void cpu_lower_native_each(cpu_lower_native_loop *n, const cpu_jit_steps *block,
+                           cpu_lower_native_fn *fn)
+{
+  for (size_t i = 0; i < block->n; i++) {
+    cpu_jit_step *s = &block->steps[i];
+    fn(n, s);
+    for (size_t b = 0; b < s->n_blocks; b++) {
+      cpu_lower_native_each(n, &s->blocks[b], fn);
+    }
+  }
+}
+
 // ---- registers ----
 
 static bool has_memory_of_its_own(const cpu_run_program *p,
@@ -104,7 +118,7 @@ static void count_back(cpu_lower_native_loop *n, cpu_jit_step *s)
   }
 }
 
-void cpu_lower_native_place(cpu_lower_native_loop *n)
+void cpu_lower_native_registers(cpu_lower_native_loop *n)
 {
   const cpu_jit_steps all = { n->loop, 1 };
   const cpu_run_program *p = n->c->a.program;
@@ -141,8 +155,7 @@ static bool walk_apart(flow *f, const cpu_jit_steps *block,
                        const unsigned char *written)
 {
   const size_t n = f->n->jit.n_cells;
-  unsigned char *copy =
-      CX_ARENA_ARRAY(&f->n->c->arena, unsigned char, n + 1);
+  unsigned char *copy = CX_ARENA_ARRAY(&f->n->c->arena, unsigned char, n + 1);
   if (copy == NULL) return false;
   memcpy(copy, written, n);
   return walk(f, block, copy);

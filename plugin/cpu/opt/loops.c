@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "hlo/number.h"
+#include "opt/loops.h"
 #include "opt/passes.h"
 #include "opt/shapes.h"
 
@@ -163,9 +164,8 @@ static void exchange_use(void *user, cx_hlo_value **operand)
   if (v->op == NULL && v->block == x->from) *operand = x->to[v->index];
 }
 
-// Moves a block to another loop, which has fewer variables.
-static bool move_block(cpu_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
-                       size_t region, const bool *keep)
+bool cpu_opt_move_block(cpu_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
+                        size_t region, const bool *keep)
 {
   cx_hlo_block *from = loop->regions[region].first;
   cx_hlo_block *block =
@@ -210,7 +210,8 @@ static calx_status *remove_variables(cpu_opt_walk *w, cx_hlo_op *loop,
   if (to == NULL) return NULL;
   to->extra = loop->extra;
   to->n_extra = loop->n_extra;
-  if (!move_block(w, loop, to, 0, keep) || !move_block(w, loop, to, 1, keep)) {
+  if (!cpu_opt_move_block(w, loop, to, 0, keep) ||
+      !cpu_opt_move_block(w, loop, to, 1, keep)) {
     return cx_out_of_memory();
   }
   k = 0;

@@ -26,10 +26,14 @@ cpu_opt_pass_fn cpu_opt_fold;
 cpu_opt_pass_fn cpu_opt_move;
 // Matrix products of narrow types, and slices of products.
 cpu_opt_pass_fn cpu_opt_products;
+// Products of loops become products of all iterations at once.
+cpu_opt_pass_fn cpu_opt_loop_products;
 // Loop invariants, unused variables of loops, known branches.
 cpu_opt_pass_fn cpu_opt_loops;
 // Concatenations of many operands become trees.
 cpu_opt_pass_fn cpu_opt_concatenate;
+// Constants that loops begin with are written in place.
+cpu_opt_pass_fn cpu_opt_fills;
 // Removes unused operations.
 cpu_opt_pass_fn cpu_opt_dce;
 // Replaces operations by equal earlier ones.
