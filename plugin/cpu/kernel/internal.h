@@ -11,6 +11,7 @@
 #define CPU_KERNEL_CHOLESKY 3
 #define CPU_KERNEL_SOLVE 4  // triangular_solve
 #define CPU_KERNEL_FFT 5
+#define CPU_KERNEL_ATTENTION 6
 
 // Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
 #define CPU_KERNEL_MOST ((int64_t)1 << 44)  // elements
@@ -112,12 +113,17 @@ struct cpu_kernel {
   };
   int threads;
   size_t scratch;
-  size_t bytes[3];  // lhs, rhs, result
+  size_t bytes[CPU_KERNEL_BUFFERS];  // lhs, rhs, result; or of run_buffers
+  int n_buffers;  // of run_buffers, without scratch
   char name[64];
   void *plan;  // of the implementation
   calx_status *(*run)(const cpu_kernel *kernel, cpu_threads *pool,
                       const void *lhs, const void *rhs, void *out,
                       unsigned char *scratch);
+  // In place of `run`, where there are other buffers: the operands, the results,
+  // scratch.
+  calx_status *(*run_buffers)(const cpu_kernel *kernel, cpu_threads *pool,
+                              void *const *buffers);
   void (*free_plan)(void *plan);
 };
 typedef calx_status *cpu_kernel_run_fn(const cpu_kernel *kernel,
@@ -133,6 +139,7 @@ void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
 calx_status *cpu_kernel_dot_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_linalg_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_fft_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_attention_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;
 // Reserves `bytes` of scratch, aligned to 64; returns the offset. SIZE_MAX: too

@@ -33,6 +33,8 @@ static const pass rounds[] = {
 };
 
 static const pass last[] = {
+  { "attention", cpu_opt_attention_pass, false },
+  { "dce", cpu_opt_dce, false },
   { "concatenate", cpu_opt_concatenate, false },
 };
 

@@ -28,6 +28,8 @@ cpu_opt_pass_fn cpu_opt_move;
 cpu_opt_pass_fn cpu_opt_loops;
 // Concatenations of many operands become trees.
 cpu_opt_pass_fn cpu_opt_concatenate;
+// Attention becomes calls of a kernel.
+cpu_opt_pass_fn cpu_opt_attention_pass;
 // Removes unused operations.
 cpu_opt_pass_fn cpu_opt_dce;
 // Replaces operations by equal earlier ones.
