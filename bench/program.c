@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "calx/debug.h"
 #include "hlo/parse.h"
 #include "measure.h"
 #include "pjrt/pjrt.h"
@@ -206,6 +207,9 @@ static cx_pjrt_executable *compile(const program *p, cx_pjrt_client *c)
   int64_t start = bench_now();
   bench_need(cx_pjrt_compile(c, p->text, p->size, &options, &p->signature, &e));
   printf("compile     %8.2f ms\n", (double)(bench_now() - start) / 1e6);
+  // Of our engine in this process.
+  printf("attention   %8lld kernels\n",
+         (long long)calx_counter_value("CpuAttentionKernels"));
   char *bytes = NULL;
   size_t size = 0;
   start = bench_now();

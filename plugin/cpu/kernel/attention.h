@@ -1,13 +1,13 @@
-// kernel/attention: softmax(scale * q k^T, masked) v, and its gradients, without
-// a matrix of scores in memory.
+// kernel/attention: softmax(scale * q k^T, masked) v, and its gradients,
+// without a matrix of scores in memory.
 //
 // A thread takes one head at a time, and of its scores a strip: some rows with
 // all the columns that their mask leaves. The strip stays in the cache from the
 // product that makes it to the products that use it. Unlike in Dao et al.
-// (FlashAttention, NeurIPS 2022) a row is complete in its strip, so a softmax is
-// computed as it is written, and the gradient needs nothing of the forward pass:
-// it computes the strip again. Columns that the mask hides from all rows of a
-// strip are left out, where that cannot be seen in the result.
+// (FlashAttention, NeurIPS 2022) a row is complete in its strip, so a softmax
+// is computed as it is written, and the gradient needs nothing of the forward
+// pass: it computes the strip again. Columns that the mask hides from all rows
+// of a strip are left out, where that cannot be seen in the result.
 #ifndef CPU_KERNEL_ATTENTION_H
 #define CPU_KERNEL_ATTENTION_H
 
@@ -76,8 +76,8 @@ double cpu_kernel_attention_flops(const cpu_kernel_desc *desc);
 // Sizes of scratch matrices are multiples of this.
 #define CPU_KERNEL_ATTENTION_ROUND 16
 
-// c (m, n) = or += a (m, k) b (k, n). b is in panels; if it has dense rows, their
-// columns are panels too. n is a multiple of 16.
+// c (m, n) = or += a (m, k) b (k, n). b is in panels; if it has dense rows,
+// their columns are panels too. n is a multiple of 16.
 typedef struct cpu_kernel_attention_product {
   int64_t m, n, k;
   const float *a;
@@ -107,8 +107,8 @@ typedef struct cpu_kernel_attention_loops {
   // q k^T becomes exp(score - most), with most = the row's largest score and
   // total = the row's sum.
   void (*softmax)(const cpu_kernel_attention_strip *s);
-  // s has exp(score - most), grads the gradients of the probabilities. s becomes
-  // the probabilities, and grads the gradients of the scores.
+  // s has exp(score - most), grads the gradients of the probabilities. s
+  // becomes the probabilities, and grads the gradients of the scores.
   void (*gradient)(const cpu_kernel_attention_strip *s, float *grads);
   bool (*is_finite)(const float *x, int64_t n);  // n: a multiple of ROUND
 } cpu_kernel_attention_loops;

@@ -23,34 +23,33 @@ typedef uint8_t bvec
 #define TILE_INNER 256
 
 // c (MR, NV vectors) += or = rows of a by a panel of b.
-#define TILE(name, MR, NV)                                               \
-  static void name(int64_t k, const float *restrict a, int64_t a_row,    \
-                   int64_t a_column, const float *restrict b,            \
-                   int64_t b_row, float *restrict c, int64_t c_row,      \
-                   bool add)                                             \
-  {                                                                      \
-    vec acc[MR][NV];                                                     \
-    for (int i = 0; i < (MR); i++) {                                     \
-      for (int j = 0; j < (NV); j++) {                                   \
-        acc[i][j] = add ? *(const vec *)(c + i * c_row + j * LANES)      \
-                        : (vec){ 0 };                                    \
-      }                                                                  \
-    }                                                                    \
-    for (int64_t p = 0; p < k; p++) {                                    \
-      vec row[NV];                                                       \
-      for (int j = 0; j < (NV); j++) {                                   \
-        row[j] = *(const vec *)(b + p * b_row + j * LANES);              \
-      }                                                                  \
-      for (int i = 0; i < (MR); i++) {                                   \
-        const float x = a[i * a_row + p * a_column];                     \
-        for (int j = 0; j < (NV); j++) acc[i][j] += row[j] * x;          \
-      }                                                                  \
-    }                                                                    \
-    for (int i = 0; i < (MR); i++) {                                     \
-      for (int j = 0; j < (NV); j++) {                                   \
-        *(vec *)(c + i * c_row + j * LANES) = acc[i][j];                 \
-      }                                                                  \
-    }                                                                    \
+#define TILE(name, MR, NV)                                                   \
+  static void name(int64_t k, const float *restrict a, int64_t a_row,        \
+                   int64_t a_column, const float *restrict b, int64_t b_row, \
+                   float *restrict c, int64_t c_row, bool add)               \
+  {                                                                          \
+    vec acc[MR][NV];                                                         \
+    for (int i = 0; i < (MR); i++) {                                         \
+      for (int j = 0; j < (NV); j++) {                                       \
+        acc[i][j] =                                                          \
+            add ? *(const vec *)(c + i * c_row + j * LANES) : (vec){ 0 };    \
+      }                                                                      \
+    }                                                                        \
+    for (int64_t p = 0; p < k; p++) {                                        \
+      vec row[NV];                                                           \
+      for (int j = 0; j < (NV); j++) {                                       \
+        row[j] = *(const vec *)(b + p * b_row + j * LANES);                  \
+      }                                                                      \
+      for (int i = 0; i < (MR); i++) {                                       \
+        const float x = a[i * a_row + p * a_column];                         \
+        for (int j = 0; j < (NV); j++) acc[i][j] += row[j] * x;              \
+      }                                                                      \
+    }                                                                        \
+    for (int i = 0; i < (MR); i++) {                                         \
+      for (int j = 0; j < (NV); j++) {                                       \
+        *(vec *)(c + i * c_row + j * LANES) = acc[i][j];                     \
+      }                                                                      \
+    }                                                                        \
   }
 
 TILE(tile_wide, TILE_ROWS, ATTENTION_NV)
@@ -64,8 +63,7 @@ TILE(row_one, 1, 1)
 static void multiply_columns(const cpu_kernel_attention_product *p, int64_t j,
                              int64_t vectors, int64_t lo, int64_t k)
 {
-  const float *b = p->b +
-                   j / CPU_KERNEL_ATTENTION_PANEL * p->b_panel +
+  const float *b = p->b + j / CPU_KERNEL_ATTENTION_PANEL * p->b_panel +
                    j % CPU_KERNEL_ATTENTION_PANEL + lo * p->b_row;
   const bool add = p->add || lo > 0;
   for (int64_t i = 0; i < p->m;) {
@@ -129,8 +127,8 @@ static inline float sum(vec x)
   return total;
 }
 
-// exp(x) for x <= 0, as 2^n exp(r) with |r| <= ln(2) / 2; the polynomial is that
-// of Cephes' expf (S. Moshier). Below ln(2^-126) it is 0. A NaN stays one.
+// exp(x) for x <= 0, as 2^n exp(r) with |r| <= ln(2) / 2; the polynomial is
+// that of Cephes' expf (S. Moshier). Below ln(2^-126) it is 0. A NaN stays one.
 static inline vec exponential(vec x)
 {
   const vec magic = splat(0x1.8p23F);

@@ -103,6 +103,12 @@ bool cpu_kernel_fft_is_sound(const cpu_kernel_fft_desc *d);
 
 // ---- kernels ----
 
+// In place of `run`, where there are other buffers: the operands, the results,
+// scratch.
+typedef calx_status *cpu_kernel_run_buffers_fn(const cpu_kernel *kernel,
+                                               cpu_threads *pool,
+                                               void *const *buffers);
+
 struct cpu_kernel {
   union {
     cpu_kernel_desc desc;
@@ -114,16 +120,13 @@ struct cpu_kernel {
   int threads;
   size_t scratch;
   size_t bytes[CPU_KERNEL_BUFFERS];  // lhs, rhs, result; or of run_buffers
-  int n_buffers;  // of run_buffers, without scratch
+  int n_buffers;                     // of run_buffers, without scratch
   char name[64];
   void *plan;  // of the implementation
   calx_status *(*run)(const cpu_kernel *kernel, cpu_threads *pool,
                       const void *lhs, const void *rhs, void *out,
                       unsigned char *scratch);
-  // In place of `run`, where there are other buffers: the operands, the results,
-  // scratch.
-  calx_status *(*run_buffers)(const cpu_kernel *kernel, cpu_threads *pool,
-                              void *const *buffers);
+  cpu_kernel_run_buffers_fn *run_buffers;  // NULL: `run` is there
   void (*free_plan)(void *plan);
 };
 typedef calx_status *cpu_kernel_run_fn(const cpu_kernel *kernel,

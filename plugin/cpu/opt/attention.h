@@ -2,9 +2,9 @@
 // one attention in a block, and what is known of a value that comes from its
 // scores.
 //
-// attention.c walks over the operations after the product that makes the scores,
-// attention_facts.c computes what is known of each result, and
-// attention_axes.c which dimension is which.
+// attention_find.c walks over the operations after the product that makes the
+// scores, attention_facts.c computes what is known of each result,
+// attention_axes.c which dimension is which, and attention.c makes the calls.
 #ifndef CPU_OPT_ATTENTION_H
 #define CPU_OPT_ATTENTION_H
 
@@ -59,13 +59,12 @@ typedef struct cpu_opt_origin {
 
 // A product that the kernel replaces, by the tensor that it makes.
 typedef struct cpu_opt_product {
-  cx_hlo_op *op;  // NULL: not found
+  cx_hlo_op *op;      // NULL: not found
   cpu_opt_axes axes;  // of its result
   double factor;
 } cpu_opt_product;
 
 typedef struct cpu_opt_attention {
-  cx_hlo_op *scores;  // the product
   cpu_kernel_attention_desc desc;
   int steps;  // of the score that the softmax is of; 0: not known
   double scale;
@@ -74,7 +73,7 @@ typedef struct cpu_opt_attention {
   cx_hlo_value *inputs[CPU_KERNEL_ATTENTION_TENSORS];
   cpu_opt_axes input_axes[CPU_KERNEL_ATTENTION_TENSORS];
   cpu_opt_product products[CPU_KERNEL_ATTENTION_TENSORS];  // OUT, DQ, DK, DV
-  cx_hlo_op *grads;  // the product that makes G; NULL: none
+  cx_hlo_op *grads;        // the product that makes G; NULL: none
   cx_hlo_value *out_grad;  // the other operand of DV's product
   cpu_opt_axes out_grad_axes;
 } cpu_opt_attention;
@@ -104,8 +103,8 @@ bool cpu_opt_axes_from(const cpu_opt_origin *origin, cx_hlo_value *v,
                        cpu_opt_axes *out);
 // From the axes of operand `which` of a dot_general, `axes`, those of its other
 // operand, with `free` for the dimension that only that one has, and of its
-// result. `contracted` is the axis, as of `axes`, that is summed over. False: it
-// has several, or is no product of matrices in all batches.
+// result. `contracted` is the axis, as of `axes`, that is summed over. False:
+// it has several, or is no product of matrices in all batches.
 bool cpu_opt_axes_product(const cx_hlo_op *op, int which,
                           const cpu_opt_axes *axes, int64_t n_batch, int free,
                           cpu_opt_axes *other, cpu_opt_axes *result,
@@ -114,6 +113,13 @@ bool cpu_opt_axes_product(const cx_hlo_op *op, int which,
 cpu_kernel_attention_layout cpu_opt_axes_layout(const cx_hlo_type *type,
                                                 const cpu_opt_axes *axes,
                                                 int row, int column);
+
+// ---- attention_find.c ----
+
+// Finds the attention that the exponential belongs to; false: it belongs to
+// none that is whole and worth a kernel. `facts` is zero, before and after.
+bool cpu_opt_attention_find(cpu_opt_fact *facts, const cx_hlo_op *exponential,
+                            cpu_opt_attention *out);
 
 // ---- attention_facts.c ----
 

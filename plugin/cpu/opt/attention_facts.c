@@ -1,9 +1,9 @@
-// opt/attention_facts: what is known of a value that comes from the scores of an
-// attention.
+// opt/attention_facts: what is known of a value that comes from the scores of
+// an attention.
 //
-// A softmax and its gradient are written in several ways. In all of them a value
-// is a sum of a few products of E, G, L and R (attention.h), so that comparing
-// these sums finds them all.
+// A softmax and its gradient are written in several ways. In all of them a
+// value is a sum of a few products of E, G, L and R (attention.h), so that
+// comparing these sums finds them all.
 #include <math.h>
 #include <string.h>
 
@@ -92,9 +92,9 @@ static bool multiply(const cpu_opt_fact *x, const cpu_opt_fact *y,
   for (size_t i = 0; i < x->n; i++) {
     for (size_t k = 0; k < y->n; k++) {
       const cpu_opt_term *s = &x->terms[i], *t = &y->terms[k];
-      if (!add_term(out, (cpu_opt_term){ s->coefficient * t->coefficient,
-                                         s->e + t->e, s->g + t->g, s->l + t->l,
-                                         s->r + t->r })) {
+      if (!add_term(
+              out, (cpu_opt_term){ s->coefficient * t->coefficient, s->e + t->e,
+                                   s->g + t->g, s->l + t->l, s->r + t->r })) {
         return false;
       }
     }
@@ -138,8 +138,8 @@ bool cpu_opt_is_probability(const cpu_opt_fact *f, double *factor)
 {
   const cpu_opt_term *t = &f->terms[0];
   *factor = t->coefficient;
-  return f->kind == CPU_OPT_FACT_TERMS && f->n == 1 && !f->gated &&
-         t->e == 1 && t->g == 0 && t->l == -1 && t->r == 0;
+  return f->kind == CPU_OPT_FACT_TERMS && f->n == 1 && !f->gated && t->e == 1 &&
+         t->g == 0 && t->l == -1 && t->r == 0;
 }
 
 bool cpu_opt_is_score_gradient(const cpu_opt_attention *a,
@@ -179,8 +179,8 @@ static bool set_mask(cpu_opt_attention *a, cx_hlo_value *mask,
   if (a->desc.masking != CPU_KERNEL_ATTENTION_NO_MASK) return false;
   const cpu_opt_origin o = cpu_opt_origin_of(mask, &score->axes, true);
   const cx_hlo_type *t = &o.value->type.tensor;
-  const cpu_kernel_attention_layout l = cpu_opt_axes_layout(
-      t, &o.axes, CPU_OPT_AXIS_ROW, CPU_OPT_AXIS_COLUMN);
+  const cpu_kernel_attention_layout l =
+      cpu_opt_axes_layout(t, &o.axes, CPU_OPT_AXIS_ROW, CPU_OPT_AXIS_COLUMN);
   if (l.column != 1) return false;
   a->inputs[CPU_KERNEL_ATTENTION_MASK] = o.value;
   a->input_axes[CPU_KERNEL_ATTENTION_MASK] = o.axes;
@@ -224,9 +224,9 @@ static bool select_score(cpu_opt_attention *a, const cx_hlo_op *op, int side,
   double hidden = 0;
   if (op->operands[0]->type.tensor.rank != op->results[0].type.tensor.rank ||
       !number_of(op->operands[3 - side], &hidden) ||
-      !set_mask(a, op->operands[0], score,
-                side == 1 ? CPU_KERNEL_ATTENTION_KEEP
-                          : CPU_KERNEL_ATTENTION_HIDE)) {
+      !set_mask(
+          a, op->operands[0], score,
+          side == 1 ? CPU_KERNEL_ATTENTION_KEEP : CPU_KERNEL_ATTENTION_HIDE)) {
     return false;
   }
   a->desc.hidden = cpu_kernel_f32_to_bits((float)hidden);
@@ -275,8 +275,8 @@ static bool binary_fact(cpu_opt_attention *a, const cx_hlo_op *op,
            add_bias(a, score, op->operands[has_x ? 1 : 0], out);
   }
   if (!has_x || !has_y) return false;
-  if (op->kind == CX_HLO_OP_MULTIPLY && (x.kind == CPU_OPT_FACT_SCORE ||
-                                         y.kind == CPU_OPT_FACT_SCORE)) {
+  if (op->kind == CX_HLO_OP_MULTIPLY &&
+      (x.kind == CPU_OPT_FACT_SCORE || y.kind == CPU_OPT_FACT_SCORE)) {
     const bool first = x.kind == CPU_OPT_FACT_SCORE;
     return (first ? y : x).kind == CPU_OPT_FACT_TERMS &&
            scale_score(a, first ? &x : &y, first ? &y : &x, out);
@@ -322,8 +322,7 @@ static bool reduce_fact(cpu_opt_attention *a, const cx_hlo_op *op,
 {
   const cpu_opt_fact *x = &a->facts[op->operands[0]->number];
   const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
-  const cx_hlo_op *combiner =
-      cx_hlo_block_combiner(op->regions[0].first, 0);
+  const cx_hlo_op *combiner = cx_hlo_block_combiner(op->regions[0].first, 0);
   if (op->n_results != 1 || combiner == NULL) return false;
   int n = 0;
   size_t at = 0;
@@ -382,9 +381,8 @@ bool cpu_opt_attention_fact(cpu_opt_attention *a, const cx_hlo_op *op,
       for (size_t i = 0; i < out->n; i++) out->terms[i].coefficient *= -1;
       return x->kind == CPU_OPT_FACT_TERMS;
     case CX_HLO_OP_EXPONENTIAL:
-      *out = (cpu_opt_fact){ .kind = CPU_OPT_FACT_TERMS,
-                             .axes = x->axes,
-                             .n = 1 };
+      *out =
+          (cpu_opt_fact){ .kind = CPU_OPT_FACT_TERMS, .axes = x->axes, .n = 1 };
       out->terms[0] = (cpu_opt_term){ 1, 1, 0, 0, 0 };
       return x->kind == CPU_OPT_FACT_SHIFTED;
     default: return false;

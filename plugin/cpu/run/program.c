@@ -4,10 +4,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/metrics.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
 #include "kernel/choices.h"
 #include "run/layout.h"
+
+CX_COUNTER(attention_counter, "CpuAttentionKernels");
 
 calx_status *cpu_run_program_new(cx_hlo_str name, cpu_run_program **out)
 {
@@ -256,6 +259,7 @@ static void count_attention(cpu_run_program *p)
       p->info.n_attention++;
     }
   }
+  cx_counter_add(&attention_counter, (int64_t)p->info.n_attention);
 }
 
 static calx_status *check(const cpu_run_program *p)

@@ -21,8 +21,8 @@ typedef struct attention_case {
   const char *name;
   int batch, heads, rows, keys, width, value;
   masking mask;
-  bool heads_inside;  // q is (batch, rows, heads, width)
-  bool swapped;       // v p^T
+  bool heads_inside;                  // q is (batch, rows, heads, width)
+  bool swapped;                       // v p^T
   enum { FORWARD, JAX, PLAIN } grad;  // how the gradient is written
   enum { FINITE, NAN_IN_V, LOW_SCORES, HIDDEN_ROWS } data;
   bool escapes;  // the probabilities are a result
@@ -51,8 +51,8 @@ static const attention_case cases[] = {
     false, 2 },
   { "scores below the masked ones", 1, 4, 96, 96, 16, 16, CAUSAL, false, false,
     JAX, LOW_SCORES, false, 2 },
-  { "rows that see nothing", 1, 4, 64, 80, 16, 16, HIDING, false, false, FORWARD,
-    HIDDEN_ROWS, false, 1 },
+  { "rows that see nothing", 1, 4, 64, 80, 16, 16, HIDING, false, false,
+    FORWARD, HIDDEN_ROWS, false, 1 },
   { "the probabilities are needed", 2, 2, 64, 64, 16, 16, NONE, false, false,
     FORWARD, FINITE, true, 0 },
   { "few scores", 2, 2, 1, 64, 16, 16, NONE, false, false, FORWARD, FINITE,
@@ -197,12 +197,13 @@ static void put_backward(cx_text *t, const attention_case *c, const shapes *s)
   shape4(dv, c, false, c->keys, c->value);
   shape4(dk, c, false, c->keys, c->width);
   shape4(dq, c, false, c->rows, c->width);
-  cx_text_format(t,
-                 "%%dv = stablehlo.dot_general %%p, %%w, batching_dims = [0, 1] "
-                 "x [0, 1], contracting_dims = [2] x %s : (%s, %s) -> %s\n"
-                 "%%g = stablehlo.dot_general %%w, %%v, batching_dims = [0, 1] "
-                 "x %s, contracting_dims = %s x [3] : (%s, %s) -> %s\n",
-                 o_row, s->s, s->o, dv, heads, o_value, s->o, s->v, s->s);
+  cx_text_format(
+      t,
+      "%%dv = stablehlo.dot_general %%p, %%w, batching_dims = [0, 1] "
+      "x [0, 1], contracting_dims = [2] x %s : (%s, %s) -> %s\n"
+      "%%g = stablehlo.dot_general %%w, %%v, batching_dims = [0, 1] "
+      "x %s, contracting_dims = %s x [3] : (%s, %s) -> %s\n",
+      o_row, s->s, s->o, dv, heads, o_value, s->o, s->v, s->s);
   if (c->grad == JAX) {
     cx_text_format(t,
                    "%%ll = stablehlo.multiply %%l, %%l : %s\n"
@@ -361,7 +362,8 @@ static void agree(const char *name, const values *a, const values *b)
   for (size_t i = 0; i < a->n; i++) {
     double most = 0;
     for (size_t k = 0; k < b->count[i]; k++) {
-      if (isfinite(b->items[i][k])) most = fmax(most, fabs((double)b->items[i][k]));
+      if (isfinite(b->items[i][k]))
+        most = fmax(most, fabs((double)b->items[i][k]));
     }
     for (size_t k = 0; k < a->count[i]; k++) {
       const double x = (double)a->items[i][k], y = (double)b->items[i][k];
