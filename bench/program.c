@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "calx/debug.h"
 #include "measure.h"
 #include "text.h"
 
@@ -38,6 +39,9 @@ static void print_results(const bench_run *r)
 
 static void serialise(const bench_run *r)
 {
+  // Of our engine in this process.
+  printf("attention   %8lld kernels\n",
+         (long long)calx_counter_value("CpuAttentionKernels"));
   const cx_pjrt_compile_options options = { .num_replicas = 1 };
   char *bytes = NULL;
   size_t size = 0;

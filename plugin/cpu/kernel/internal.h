@@ -12,6 +12,7 @@
 #define CPU_KERNEL_SOLVE 4  // triangular_solve
 #define CPU_KERNEL_FFT 5
 #define CPU_KERNEL_SORT 6
+#define CPU_KERNEL_ATTENTION 7
 
 // Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
 #define CPU_KERNEL_MOST ((int64_t)1 << 44)  // elements
@@ -121,6 +122,12 @@ bool cpu_kernel_fft_is_sound(const cpu_kernel_fft_desc *d);
 
 // ---- kernels ----
 
+// In place of `run`, where there are other buffers: the operands, the results,
+// scratch.
+typedef calx_status *cpu_kernel_run_buffers_fn(const cpu_kernel *kernel,
+                                               cpu_threads *pool,
+                                               void *const *buffers);
+
 struct cpu_kernel {
   union {
     cpu_kernel_desc desc;
@@ -132,17 +139,14 @@ struct cpu_kernel {
   };
   int threads;
   size_t scratch;
-  size_t bytes[3];  // lhs, rhs, result
-  size_t second;    // of a second result; 0: there is none
+  size_t bytes[CPU_KERNEL_BUFFERS];  // lhs, rhs, result; or of run_buffers
+  int n_buffers;                     // of run_buffers, without scratch
   char name[64];
   void *plan;  // of the implementation
   calx_status *(*run)(const cpu_kernel *kernel, cpu_threads *pool,
                       const void *lhs, const void *rhs, void *out,
                       unsigned char *scratch);
-  // Instead of `run` where there may be two results.
-  calx_status *(*run_pair)(const cpu_kernel *kernel, cpu_threads *pool,
-                           const void *lhs, const void *rhs, void *out,
-                           void *second, unsigned char *scratch);
+  cpu_kernel_run_buffers_fn *run_buffers;  // NULL: `run` is there
   void (*free_plan)(void *plan);
 };
 typedef calx_status *cpu_kernel_run_fn(const cpu_kernel *kernel,
@@ -160,6 +164,7 @@ calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
 calx_status *cpu_kernel_linalg_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_fft_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_sort_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_attention_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;
 // Reserves `bytes` of scratch, aligned to 64; returns the offset. SIZE_MAX: too

@@ -1,8 +1,42 @@
 // kernel/kernel: describes operations, and makes and runs kernels.
 #include "kernel/kernel.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
+#include "kernel/attention.h"
 #include "kernel/internal.h"
+
+const char cpu_kernel_target[] = "calx.kernel";
+
+// Whether the call has as many buffers as the kernel, each as large.
+static bool fits_call(const cx_hlo_op *op, const cpu_kernel_desc *desc)
+{
+  size_t sizes[CPU_KERNEL_BUFFERS];
+  const size_t n = cpu_kernel_attention_sizes(desc, sizes);
+  if (n == 0 || n != cx_hlo_op_n_types(op)) return false;
+  for (size_t i = 0; i < n; i++) {
+    const cx_hlo_any *type = cx_hlo_op_type(op, i);
+    const int64_t bytes =
+        type->non_tensor != NULL ? -1 : cx_hlo_type_bytes(&type->tensor);
+    if (bytes < 0 || (uint64_t)bytes != sizes[i]) return false;
+  }
+  return true;
+}
+
+// Programs of users may have such a call too.
+static bool describe_call(const cx_hlo_op *op, cpu_kernel_desc *out)
+{
+  const cx_hlo_attr *name = cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME);
+  const cx_hlo_attr *config = cx_hlo_op_attr(op, CX_HLO_A_BACKEND_CONFIG);
+  if (name == NULL || name->kind != CX_HLO_ATTR_STRING ||
+      !cx_hlo_str_equal(name->as.text, cpu_kernel_target) || config == NULL ||
+      config->kind != CX_HLO_ATTR_STRING || config->as.text.n != sizeof *out) {
+    return false;
+  }
+  memcpy(out, config->as.text.s, sizeof *out);
+  return fits_call(op, out);
+}
 
 bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
 {
@@ -19,6 +53,8 @@ bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
     described = cpu_kernel_fft_describe(op, &k.fft);
   } else if (op->kind == CX_HLO_OP_SORT) {
     described = cpu_kernel_sort_describe(op, &k.sort);
+  } else if (op->kind == CX_HLO_OP_CUSTOM_CALL) {
+    described = describe_call(op, &k.desc);
   }
   *out = k.desc;
   return described;
@@ -34,6 +70,7 @@ double cpu_kernel_flops(const cpu_kernel_desc *desc)
     case CPU_KERNEL_SOLVE: return cpu_kernel_linalg_flops(&k.linalg);
     case CPU_KERNEL_FFT: return cpu_kernel_fft_flops(&k.fft);
     case CPU_KERNEL_SORT: return cpu_kernel_sort_flops(&k.sort);
+    case CPU_KERNEL_ATTENTION: return cpu_kernel_attention_flops(desc);
     default: return 0;
   }
 }
@@ -47,6 +84,7 @@ static calx_status *new_of_kind(cpu_kernel *k, cpu_threads *pool, bool tune)
     case CPU_KERNEL_SOLVE: return cpu_kernel_linalg_new(k);
     case CPU_KERNEL_FFT: return cpu_kernel_fft_new(k);
     case CPU_KERNEL_SORT: return cpu_kernel_sort_new(k);
+    case CPU_KERNEL_ATTENTION: return cpu_kernel_attention_new(k);
     default:
       return cx_invalid("a kernel's description is of the unknown kind %lld",
                         (long long)k->desc.words[0]);
@@ -102,25 +140,34 @@ bool cpu_kernel_reads(const cpu_kernel_desc *desc, size_t operand)
          k.sort.payload != CPU_KERNEL_SORT_POSITIONS;
 }
 
-calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
-                            const void *lhs, const void *rhs, void *out,
-                            void *scratch)
-{
-  return cpu_kernel_run_pair(kernel, pool, lhs, rhs, out, NULL, scratch);
-}
-
-calx_status *cpu_kernel_run_pair(const cpu_kernel *kernel, cpu_threads *pool,
-                                 const void *lhs, const void *rhs, void *out,
-                                 void *second, void *scratch)
+calx_status *cpu_kernel_run_buffers(const cpu_kernel *kernel, cpu_threads *pool,
+                                    void *const *buffers)
 {
   if (cpu_threads_size(pool) != kernel->threads) {
     return cx_invalid(
         "the kernel %s was made for a pool of %d threads, this one has %d",
         kernel->name, kernel->threads, cpu_threads_size(pool));
   }
-  return kernel->run_pair != NULL
-             ? kernel->run_pair(kernel, pool, lhs, rhs, out, second, scratch)
-             : kernel->run(kernel, pool, lhs, rhs, out, scratch);
+  return kernel->run_buffers != NULL
+             ? kernel->run_buffers(kernel, pool, buffers)
+             : kernel->run(kernel, pool, buffers[0], buffers[1], buffers[2],
+                           buffers[3]);
+}
+
+calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
+                            const void *lhs, const void *rhs, void *out,
+                            void *scratch)
+{
+  void *const buffers[4] = { (void *)(uintptr_t)lhs, (void *)(uintptr_t)rhs,
+                             out, scratch };
+  return cpu_kernel_run_buffers(kernel, pool, buffers);
+}
+
+size_t cpu_kernel_buffers(const cpu_kernel *kernel,
+                          size_t sizes[CPU_KERNEL_BUFFERS])
+{
+  memcpy(sizes, kernel->bytes, sizeof kernel->bytes);
+  return kernel->run_buffers != NULL ? (size_t)kernel->n_buffers : 3;
 }
 
 void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
@@ -129,11 +176,6 @@ void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
   *lhs = kernel->bytes[0];
   *rhs = kernel->bytes[1];
   *out = kernel->bytes[2];
-}
-
-size_t cpu_kernel_second_size(const cpu_kernel *kernel)
-{
-  return kernel->second;
 }
 
 const char *cpu_kernel_name(const cpu_kernel *kernel)

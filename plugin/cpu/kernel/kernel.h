@@ -25,13 +25,18 @@ typedef struct cpu_kernel_desc {
 typedef struct cpu_kernel cpu_kernel;
 
 // The description of a verified dot, dot_general, convolution, cholesky,
-// triangular_solve, fft or sort; false: no kernel computes the operation.
+// triangular_solve, fft or sort, or that a custom_call has (cpu_kernel_target);
+// false: no kernel computes the operation.
 bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out);
 // Of this result of a sort only the first elements of each line are wanted; the
 // rest of it need not be written.
 void cpu_kernel_keep(cpu_kernel_desc *desc, size_t result, int64_t first);
 // Whether the kernel reads the operand; else it knows what it holds.
 bool cpu_kernel_reads(const cpu_kernel_desc *desc, size_t operand);
+
+// A custom_call of this target is a kernel. Its backend_config has the bytes of
+// the description, which fits its operands and results.
+extern const char cpu_kernel_target[];
 
 // Makes the kernel for pools of cpu_threads_size(pool) threads. The description
 // is checked, because it may come from a file. If it has a choice, that is
@@ -47,15 +52,19 @@ size_t cpu_kernel_scratch(const cpu_kernel *kernel);  // bytes, 64-byte aligned
 calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
                             const void *lhs, const void *rhs, void *out,
                             void *scratch) CALX_MUST_USE;
-// Of a kernel of two results.
-calx_status *cpu_kernel_run_pair(const cpu_kernel *kernel, cpu_threads *pool,
-                                 const void *lhs, const void *rhs, void *out,
-                                 void *second, void *scratch) CALX_MUST_USE;
 
 // The sizes of the operands and the result in bytes.
 void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
                       size_t *out);
-size_t cpu_kernel_second_size(const cpu_kernel *kernel);  // 0: no second result
+
+// The same for any kernel: its buffers are lhs, rhs and the result or, of an
+// operation with others, its operands and then its results; and after them
+// scratch. The sizes are those of all buffers but scratch.
+#define CPU_KERNEL_BUFFERS 8
+size_t cpu_kernel_buffers(const cpu_kernel *kernel,
+                          size_t sizes[CPU_KERNEL_BUFFERS]);
+calx_status *cpu_kernel_run_buffers(const cpu_kernel *kernel, cpu_threads *pool,
+                                    void *const *buffers) CALX_MUST_USE;
 // The implementation: "dnnl_sgemm", "convolution jit:avx512_core nhwc",
 // "loops".
 const char *cpu_kernel_name(const cpu_kernel *kernel);

@@ -120,17 +120,21 @@ static calx_status *emit_slots(emitter *e, cpu_lower_group *g,
 static void emit_kernel(emitter *e, cpu_lower_group *g)
 {
   cx_hlo_op *op = g->ops[0];
-  const size_t last = op->n_operands - 1;
-  const size_t second = cpu_kernel_reads(g->desc, last) ? last : 0;
-  uint32_t slots[5] = { slot_of(e, op->operands[0]),
-                        slot_of(e, op->operands[second]),
-                        slot_of(e, &op->results[0]) };
-  slots[3] = g->scratch_range == NULL
-                 ? cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0)
-                 : slot_of_memory(e, g->scratch_range);
-  if (op->n_results == 2) slots[4] = slot_of(e, &op->results[1]);
-  cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, g->index, 0, slots,
-                          3 + op->n_results);
+  uint32_t slots[CPU_KERNEL_BUFFERS + 1];
+  size_t n = 0;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const uint32_t read = cpu_kernel_reads(g->desc, i) ? i : 0;
+    slots[n++] = slot_of(e, op->operands[read]);
+  }
+  // An operation of one operand has no rhs.
+  if (op->n_operands == 1) slots[n++] = slots[0];
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    slots[n++] = slot_of(e, &op->results[i]);
+  }
+  slots[n++] = g->scratch_range == NULL
+                   ? cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0)
+                   : slot_of_memory(e, g->scratch_range);
+  cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, g->index, 0, slots, n);
 }
 
 static void emit_copy(emitter *e, uint32_t from, uint32_t to)

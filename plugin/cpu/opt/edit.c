@@ -53,8 +53,7 @@ static bool grow_map(cpu_opt_walk *w)
   return true;
 }
 
-// The value that replaces v at this point of the walk; v itself if none does.
-static cx_hlo_value *resolve(const cpu_opt_walk *w, cx_hlo_value *v)
+cx_hlo_value *cpu_opt_resolve(const cpu_opt_walk *w, cx_hlo_value *v)
 {
   while (v->number < w->map_size && w->map[v->number] != NULL) {
     v = w->map[v->number];
@@ -65,7 +64,7 @@ static cx_hlo_value *resolve(const cpu_opt_walk *w, cx_hlo_value *v)
 static void resolve_operands(cpu_opt_walk *w, cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    op->operands[i] = resolve(w, op->operands[i]);
+    op->operands[i] = cpu_opt_resolve(w, op->operands[i]);
   }
 }
 
@@ -79,7 +78,7 @@ void cpu_opt_replace_all(cpu_opt_walk *w, cx_hlo_op *op,
     return;
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_hlo_value *v = resolve(w, values[i]);
+    cx_hlo_value *v = cpu_opt_resolve(w, values[i]);
     if (!cx_hlo_any_equal(&v->type, &op->results[i].type)) {
       const cx_hlo_str name = cpu_opt_name(op);
       cx_hlo_builder_fail(

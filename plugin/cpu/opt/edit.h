@@ -40,6 +40,8 @@ calx_status *cpu_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
 void cpu_opt_replace_all(cpu_opt_walk *w, cx_hlo_op *op,
                          cx_hlo_value *const *values);
 void cpu_opt_replace(cpu_opt_walk *w, cx_hlo_op *op, cx_hlo_value *value);
+// The value that replaces v at this point of the walk; v itself if none does.
+cx_hlo_value *cpu_opt_resolve(const cpu_opt_walk *w, cx_hlo_value *v);
 // Moves all operations of the block but its terminator before the visited one.
 void cpu_opt_take_block(cpu_opt_walk *w, cx_hlo_block *block);
 // Erases the operation; nothing uses its results.

@@ -35,6 +35,8 @@ static const pass rounds[] = {
 };
 
 static const pass last[] = {
+  { "attention", cpu_opt_attention_pass, false },
+  { "dce", cpu_opt_dce, false },
   { "concatenate", cpu_opt_concatenate, false },
   { "fills", cpu_opt_fills, false },
 };

@@ -34,6 +34,8 @@ cpu_opt_pass_fn cpu_opt_loops;
 cpu_opt_pass_fn cpu_opt_concatenate;
 // Constants that loops begin with are written in place.
 cpu_opt_pass_fn cpu_opt_fills;
+// Attention becomes calls of a kernel.
+cpu_opt_pass_fn cpu_opt_attention_pass;
 // Removes unused operations.
 cpu_opt_pass_fn cpu_opt_dce;
 // Replaces operations by equal earlier ones.

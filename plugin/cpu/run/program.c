@@ -4,10 +4,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/metrics.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
 #include "kernel/choices.h"
 #include "run/layout.h"
+
+CX_COUNTER(attention_counter, "CpuAttentionKernels");
 
 calx_status *cpu_run_program_new(cx_hlo_str name, cpu_run_program **out)
 {
@@ -191,15 +194,13 @@ static bool kernel_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
   if (s->index >= p->n_kernels) return false;
   const cpu_kernel *k = p->kernels[s->index];
-  const size_t second = cpu_kernel_second_size(k);
-  if (s->n_slots != (second == 0 ? 4u : 5u)) return false;
-  size_t lhs = 0, rhs = 0, out = 0;
-  cpu_kernel_sizes(k, &lhs, &rhs, &out);
-  return (uint64_t)use_bytes(p, s, 0) >= lhs &&
-         (uint64_t)use_bytes(p, s, 1) >= rhs &&
-         (uint64_t)use_bytes(p, s, 2) >= out &&
-         (uint64_t)use_bytes(p, s, 3) >= cpu_kernel_scratch(k) &&
-         (second == 0 || (uint64_t)use_bytes(p, s, 4) >= second);
+  size_t sizes[CPU_KERNEL_BUFFERS];
+  const size_t n = cpu_kernel_buffers(k, sizes);
+  if (s->n_slots != n + 1) return false;
+  for (size_t i = 0; i < n; i++) {
+    if ((uint64_t)use_bytes(p, s, i) < sizes[i]) return false;
+  }
+  return (uint64_t)use_bytes(p, s, n) >= cpu_kernel_scratch(k);
 }
 
 // The blocks that a step runs come after the step's own block, so that no block
@@ -264,6 +265,19 @@ static calx_status *check_pairs(cpu_run_program *p)
              : broken(p, "a collective is begun and not ended, or ended twice");
 }
 
+static void count_attention(cpu_run_program *p)
+{
+  p->info.n_attention = 0;
+  for (size_t i = 0; i < p->n_steps; i++) {
+    const cpu_run_step *s = &p->steps[i];
+    if (s->kind == CPU_RUN_STEP_KERNEL &&
+        strcmp(cpu_kernel_name(p->kernels[s->index]), "attention") == 0) {
+      p->info.n_attention++;
+    }
+  }
+  cx_counter_add(&attention_counter, (int64_t)p->info.n_attention);
+}
+
 static calx_status *check(const cpu_run_program *p)
 {
   if (p->info.arena_bytes > (size_t)CPU_RUN_MEMORY_LIMIT) {
@@ -297,5 +311,7 @@ calx_status *cpu_run_program_finish(cpu_run_program *p, cpu_threads *threads)
   CALX_TRY(make_kernels(p, threads));
   CALX_TRY(read_outlined(p));
   CALX_TRY(check(p));
-  return check_pairs(p);
+  CALX_TRY(check_pairs(p));
+  count_attention(p);
+  return NULL;
 }

@@ -29,6 +29,7 @@ typedef struct cpu_run_program_info {
   // decides whether the device's thread runs the program or the caller's.
   double cost_ns;
   size_t n_compiled, n_library, n_interpreted;  // operations, by what runs them
+  size_t n_attention;  // steps that are attention's kernel
   cx_hash fingerprint;
 } cpu_run_program_info;
 
