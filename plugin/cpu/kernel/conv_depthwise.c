@@ -41,8 +41,8 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
   float *x = j->x + rank * p->x_floats, *g = j->g + rank * p->g_floats;
   float *y = j->y + rank * p->y_floats;
   double *total = j->total + rank * p->y_floats;
-  const cpu_kernel_lanes_place input = cpu_kernel_lanes_input(&p->l);
-  const cpu_kernel_lanes_place dense = cpu_kernel_lanes_dense(&p->g);
+  const cpu_kernel_lanes_layout input = cpu_kernel_lanes_input(&p->l);
+  const cpu_kernel_lanes_layout dense = cpu_kernel_lanes_dense(&p->g);
   for (int64_t b = lo; b < hi; b++) {
     memset(y, 0, sizeof *y * (size_t)p->y_floats);
     memset(total, 0, sizeof *total * (size_t)p->y_floats);

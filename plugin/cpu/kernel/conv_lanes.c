@@ -67,7 +67,7 @@ static void run_forward(void *user, int64_t lo, int64_t hi)
   const lanes_job *j = user;
   const lanes_plan *p = j->p;
   const int64_t rank = cpu_kernel_rank(j->pool);
-  const cpu_kernel_lanes_place input = cpu_kernel_lanes_input(&p->l);
+  const cpu_kernel_lanes_layout input = cpu_kernel_lanes_input(&p->l);
   float *x = j->x + rank * p->x_floats, *y = j->y + rank * p->y_floats;
   for (int64_t b = lo; b < hi; b++) {
     cpu_kernel_lanes_pack(&p->x, j->lhs, b, &input, x);
@@ -96,8 +96,8 @@ static void run_gradient(void *user, int64_t lo, int64_t hi)
   const lanes_plan *p = j->p;
   const cpu_kernel_lanes *l = &p->l;
   const int64_t rank = cpu_kernel_rank(j->pool);
-  const cpu_kernel_lanes_place input = cpu_kernel_lanes_input(l);
-  cpu_kernel_lanes_place kernel = cpu_kernel_lanes_dense(&p->g);
+  const cpu_kernel_lanes_layout input = cpu_kernel_lanes_input(l);
+  cpu_kernel_lanes_layout kernel = cpu_kernel_lanes_dense(&p->g);
   kernel.channels = l->outs;
   const int64_t row = l->results[1] * l->channels * l->outs;
   float *x = j->x + rank * p->x_floats, *g = j->y + rank * p->g_floats;

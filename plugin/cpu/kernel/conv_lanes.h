@@ -26,14 +26,14 @@ void cpu_kernel_lanes_reverse(const cpu_kernel_conv_desc *d,
 // Where a tensor lies among lanes: (rows, width, channels, 16), with columns
 // from `low` on that are `hole` apart. There may be more channels than the
 // tensor has.
-typedef struct cpu_kernel_lanes_place {
+typedef struct cpu_kernel_lanes_layout {
   int64_t width, low, hole, channels;
-} cpu_kernel_lanes_place;
+} cpu_kernel_lanes_layout;
 
-// Copies a block of the tensor to its place, with zeros where it has no
+// Copies a block of the tensor to this layout, with zeros where it has no
 // element, and in lanes without an image.
 void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
-                           int64_t block, const cpu_kernel_lanes_place *place,
+                           int64_t block, const cpu_kernel_lanes_layout *layout,
                            float *to);
 // Copies (rows, columns, channels, 16) to a block of the tensor.
 void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
@@ -43,8 +43,9 @@ void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d);
 // Sets all of l but channels and outs.
 void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l);
-// The place of the input, and of a tensor without padding.
-cpu_kernel_lanes_place cpu_kernel_lanes_input(const cpu_kernel_lanes *l);
-cpu_kernel_lanes_place cpu_kernel_lanes_dense(const cpu_kernel_lanes_images *m);
+// The layout of the input, and of a tensor without padding.
+cpu_kernel_lanes_layout cpu_kernel_lanes_input(const cpu_kernel_lanes *l);
+cpu_kernel_lanes_layout cpu_kernel_lanes_dense(
+    const cpu_kernel_lanes_images *m);
 
 #endif

@@ -17,61 +17,61 @@ const cpu_kernel_lanes_loops *cpu_kernel_lanes_get(void)
 
 // A dimension of an image: its steps in the tensor, in elements, and among
 // lanes, in vectors.
-typedef struct line {
+typedef struct image_run {
   int64_t size, step, vectors;
-} line;
+} image_run;
 
-typedef struct lines {
+typedef struct image_runs {
   int n;
-  line of[3];  // the last one has the smallest step in the tensor
-} lines;
+  image_run of[3];  // the last one has the smallest step in the tensor
+} image_runs;
 
-static void add_line(lines *l, int64_t size, int64_t step, int64_t vectors)
+static void add_run(image_runs *l, int64_t size, int64_t step, int64_t vectors)
 {
   if (size == 1) return;
   int at = l->n++;
   for (; at > 0 && l->of[at - 1].step < step; at--) l->of[at] = l->of[at - 1];
-  l->of[at] = (line){ size, step, vectors };
+  l->of[at] = (image_run){ size, step, vectors };
 }
 
 // Neighbours that are one dimension on both sides are merged.
-static lines lines_of(const cpu_kernel_lanes_images *m,
-                      const cpu_kernel_lanes_place *p)
+static image_runs runs_of(const cpu_kernel_lanes_images *m,
+                          const cpu_kernel_lanes_layout *p)
 {
-  lines all = { 0 }, l = { 0 };
-  add_line(&all, m->rows, m->row, p->width * p->channels);
-  add_line(&all, m->columns, m->column, p->hole * p->channels);
-  add_line(&all, m->channels, m->channel, 1);
+  image_runs all = { 0 }, l = { 0 };
+  add_run(&all, m->rows, m->row, p->width * p->channels);
+  add_run(&all, m->columns, m->column, p->hole * p->channels);
+  add_run(&all, m->channels, m->channel, 1);
   for (int i = 0; i < all.n; i++) {
-    const line *next = &all.of[i];
-    line *last = &l.of[l.n - 1];
-    if (l.n > 0 && last->step == next->size * next->step &&
+    const image_run *next = &all.of[i];
+    image_run *last = l.n > 0 ? &l.of[l.n - 1] : NULL;
+    if (last != NULL && last->step == next->size * next->step &&
         last->vectors == next->size * next->vectors) {
-      *last = (line){ last->size * next->size, next->step, next->vectors };
+      *last = (image_run){ last->size * next->size, next->step, next->vectors };
     } else {
       l.of[l.n++] = *next;
     }
   }
-  if (l.n == 0) l.of[l.n++] = (line){ 1, 1, 1 };
+  if (l.n == 0) l.of[l.n++] = (image_run){ 1, 1, 1 };
   return l;
 }
 
-typedef struct copy {
+typedef struct lanes_transfer {
   const cpu_kernel_lanes_loops *loops;
   int64_t lane, lanes;  // the step from image to image, and how many there are
   const float *from;
   float *to;
-} copy;
+} lanes_transfer;
 
-// Copies the elements of a line, whose offsets are in elements.
-typedef void run_fn(const copy *c, const line *run, int64_t tensor,
-                    int64_t lanes);
+// Copies the elements of a run, whose offsets are in elements.
+typedef void run_fn(const lanes_transfer *c, const image_run *run,
+                    int64_t tensor, int64_t lanes);
 
-static void each_run(const lines *l, run_fn *run, const copy *c)
+static void each_run(const image_runs *l, run_fn *run, const lanes_transfer *c)
 {
-  const line none = { 1, 0, 0 };
-  const line *a = l->n > 2 ? &l->of[0] : &none;
-  const line *b = l->n > 1 ? &l->of[l->n - 2] : &none;
+  const image_run none = { 1, 0, 0 };
+  const image_run *a = l->n > 2 ? &l->of[0] : &none;
+  const image_run *b = l->n > 1 ? &l->of[l->n - 2] : &none;
   for (int64_t i = 0; i < a->size; i++) {
     for (int64_t k = 0; k < b->size; k++) {
       run(c, &l->of[l->n - 1], i * a->step + k * b->step,
@@ -92,8 +92,8 @@ static int64_t tile_of(int64_t q, int64_t n, int64_t *out_n)
   return q + *out_n > n ? n - *out_n : q;
 }
 
-static void pack_run(const copy *c, const line *run, int64_t tensor,
-                     int64_t lanes)
+static void pack_run(const lanes_transfer *c, const image_run *run,
+                     int64_t tensor, int64_t lanes)
 {
   const float *from = c->from + tensor;
   float *to = c->to + lanes;
@@ -127,8 +127,8 @@ static void pack_run(const copy *c, const line *run, int64_t tensor,
   }
 }
 
-static void unpack_run(const copy *c, const line *run, int64_t tensor,
-                       int64_t lanes)
+static void unpack_run(const lanes_transfer *c, const image_run *run,
+                       int64_t tensor, int64_t lanes)
 {
   const float *from = c->from + lanes;
   float *to = c->to + tensor;
@@ -162,37 +162,40 @@ static void unpack_run(const copy *c, const line *run, int64_t tensor,
   }
 }
 
-static copy copy_of(const cpu_kernel_lanes_images *m, int64_t block)
+static lanes_transfer transfer_of(const cpu_kernel_lanes_images *m,
+                                  int64_t block)
 {
   const int64_t left = m->count - block * CPU_KERNEL_LANES;
-  return (copy){ .loops = cpu_kernel_lanes_get(),
-                 .lane = m->lane,
-                 .lanes = left < CPU_KERNEL_LANES ? left : CPU_KERNEL_LANES };
+  return (lanes_transfer){ .loops = cpu_kernel_lanes_get(),
+                           .lane = m->lane,
+                           .lanes = left < CPU_KERNEL_LANES
+                                        ? left
+                                        : CPU_KERNEL_LANES };
 }
 
 void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
-                           int64_t block, const cpu_kernel_lanes_place *place,
+                           int64_t block, const cpu_kernel_lanes_layout *layout,
                            float *to)
 {
-  copy c = copy_of(m, block);
-  const lines l = lines_of(m, place);
-  if (place->width != m->columns || place->channels != m->channels ||
+  lanes_transfer c = transfer_of(m, block);
+  const image_runs l = runs_of(m, layout);
+  if (layout->width != m->columns || layout->channels != m->channels ||
       c.lanes < CPU_KERNEL_LANES) {
     memset(to, 0,
-           sizeof *to * (size_t)(m->rows * place->width * place->channels *
+           sizeof *to * (size_t)(m->rows * layout->width * layout->channels *
                                  CPU_KERNEL_LANES));
   }
   c.from = from + m->first + block * CPU_KERNEL_LANES * m->lane;
-  c.to = to + place->low * place->channels * CPU_KERNEL_LANES;
+  c.to = to + layout->low * layout->channels * CPU_KERNEL_LANES;
   each_run(&l, pack_run, &c);
 }
 
 void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
                              const float *from, int64_t block, float *to)
 {
-  copy c = copy_of(m, block);
-  const cpu_kernel_lanes_place place = cpu_kernel_lanes_dense(m);
-  const lines l = lines_of(m, &place);
+  lanes_transfer c = transfer_of(m, block);
+  const cpu_kernel_lanes_layout layout = cpu_kernel_lanes_dense(m);
+  const image_runs l = runs_of(m, &layout);
   c.from = from;
   c.to = to + block * CPU_KERNEL_LANES * m->lane;
   each_run(&l, unpack_run, &c);
@@ -236,15 +239,15 @@ void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l)
   l->width = end > reach ? end : reach;
 }
 
-cpu_kernel_lanes_place cpu_kernel_lanes_input(const cpu_kernel_lanes *l)
+cpu_kernel_lanes_layout cpu_kernel_lanes_input(const cpu_kernel_lanes *l)
 {
-  return (cpu_kernel_lanes_place){ l->width, l->low[1], l->hole[1],
-                                   l->channels };
+  return (cpu_kernel_lanes_layout){ l->width, l->low[1], l->hole[1],
+                                    l->channels };
 }
 
-cpu_kernel_lanes_place cpu_kernel_lanes_dense(const cpu_kernel_lanes_images *m)
+cpu_kernel_lanes_layout cpu_kernel_lanes_dense(const cpu_kernel_lanes_images *m)
 {
-  return (cpu_kernel_lanes_place){ m->columns, 0, 1, m->channels };
+  return (cpu_kernel_lanes_layout){ m->columns, 0, 1, m->channels };
 }
 
 cpu_kernel_lanes_images cpu_kernel_lanes_images_of(

@@ -178,15 +178,16 @@ GRADIENT(gradient_5_4, 5, 4)
 GRADIENT(gradient_3_4, 3, 4)
 GRADIENT(gradient_1_4, 1, 4)
 
-typedef void gradient_fn(const cpu_kernel_lanes *l, const float *x,
-                         const float *g, int64_t row, float *sums);
+typedef void cpu_kernel_lanes_gradient_fn(const cpu_kernel_lanes *l,
+                                          const float *x, const float *g,
+                                          int64_t row, float *sums);
 
 // A run of n sums.
 static void gradient_run(const cpu_kernel_lanes *l, int each, int64_t n,
                          const float *x, const float *g, int64_t row,
                          float *sums)
 {
-  static gradient_fn *const loops[2][3] = {
+  static cpu_kernel_lanes_gradient_fn *const loops[2][3] = {
     { gradient_5_4, gradient_3_4, gradient_1_4 },
     { gradient_5_5, gradient_3_5, gradient_1_5 }
   };
