@@ -16,7 +16,8 @@
 #define LONG 65536         // elements of a line that is worth all threads
 #define MOST_CHUNKS 64
 #define SELECT_PART 4    // of a line that selecting is for
-#define CANDIDATES 512   // that are collected, at least
+#define PART 32          // keys of which one may be a candidate
+#define CANDIDATES 256   // that are collected, at least
 
 typedef struct sort_plan {
   cpu_kernel_sort_desc d;
@@ -199,6 +200,16 @@ static void write_results(const sort_line *l, int64_t lo, int64_t hi)
   const bool moves = l->odd || p->selects;
   const int64_t end[] = { hi < p->d.keep[0] ? hi : p->d.keep[0],
                           hi < p->d.keep[1] ? hi : p->d.keep[1] };
+  const int64_t key_size = p->wide ? 8 : 4;
+  if (!moves && !l->pairs && p->size[0] == key_size &&
+      l->stride[0] == key_size) {
+    const unsigned char *keys = l->m.items[l->side];
+    if (lo < end[0]) {
+      p->fns->numbers(&p->order, keys + lo * key_size, end[0] - lo,
+                      l->out[0] + lo * key_size);
+    }
+    return;
+  }
   for (int64_t i = lo; i < end[0]; i++) {
     if (moves) {
       move(l, 0, (int64_t)value_of(l, i), i);
@@ -256,7 +267,7 @@ static void sort_short(sort_line *l)
   const cpu_kernel_sort_desc *d = &l->p->d;
   block_keys b;
   uint32_t places[CPU_KERNEL_SORT_SHORT + 16];
-  memset(&b, 0, sizeof b);
+  memset(b.keys, 0, (size_t)(d->n + 16) * (l->p->wide ? 8 : 4));
   (void)make_keys(l, 0, d->n, &b);
   l->p->fns->places(b.keys, d->n, places);
   for (int64_t i = 0; i < d->n; i++) {
@@ -299,6 +310,24 @@ static void add_candidate(sort_line *l, const block_keys *b, int64_t lo,
   }
 }
 
+// Those of a block below the limit, or all until it is known.
+static void add_candidates(sort_line *l, const block_keys *b, int64_t lo,
+                           int64_t n, bool full, uint64_t limit)
+{
+  const sort_plan *p = l->p;
+  for (int64_t at = 0; at < n; at += PART) {
+    const int64_t end = n - at < PART ? n : at + PART;
+    const unsigned char *keys =
+        (const unsigned char *)b->keys + at * (p->wide ? 8 : 4);
+    if (full && !p->fns->below(keys, end - at, limit)) continue;
+    for (int64_t i = at; i < end; i++) {
+      const uint64_t key =
+          p->wide ? b->keys[i] : ((const uint32_t *)b->keys)[i];
+      if (!full || key < limit) add_candidate(l, b, lo, i);
+    }
+  }
+}
+
 static void select_first(sort_line *l)
 {
   const sort_plan *p = l->p;
@@ -312,11 +341,7 @@ static void select_first(sort_line *l)
         n - lo < CPU_KERNEL_SORT_BLOCK ? n - lo : CPU_KERNEL_SORT_BLOCK;
     (void)make_keys(l, lo, part, &b);
     if (full && !p->fns->below(b.keys, part, limit)) continue;
-    for (int64_t i = 0; i < part; i++) {
-      const uint64_t key =
-          p->wide ? b.keys[i] : ((const uint32_t *)b.keys)[i];
-      if (!full || key < limit) add_candidate(l, &b, lo, i);
-    }
+    add_candidates(l, &b, lo, part, full, limit);
     if (l->m.n + CPU_KERNEL_SORT_BLOCK <= p->room) continue;
     sort_candidates(l, keep);
     full = true;
@@ -430,7 +455,8 @@ static void reserve(cpu_kernel *kernel, sort_plan *p)
   if (d->payload == CPU_KERNEL_SORT_BESIDE) kernel->bytes[1] = kernel->second;
   if (d->n <= CPU_KERNEL_SORT_SHORT) return;
   p->items_each = ((size_t)p->room * item + 63) / 64 * 64;
-  p->counts_each = ((size_t)p->chunks * 4) << CPU_KERNEL_SORT_DIGIT;
+  const int counts = p->chunks > 1 ? p->chunks : CPU_KERNEL_SORT_DIGITS;
+  p->counts_each = ((size_t)counts * 4) << CPU_KERNEL_SORT_DIGIT;
   p->each = 2 * p->items_each + p->counts_each;
   const size_t users = p->chunks > 1 ? 1 : (size_t)kernel->threads;
   (void)cpu_kernel_reserve(kernel, p->each * users);

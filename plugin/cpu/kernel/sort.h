@@ -26,6 +26,9 @@ typedef struct cpu_kernel_sort_fns {
   // not what its key says: -0 or NaN in an order where these are equal.
   bool (*keys)(const cpu_kernel_sort_order *o, const unsigned char *from,
                int64_t stride, int64_t n, void *out);
+  // The elements of n keys, where they have the keys' size.
+  void (*numbers)(const cpu_kernel_sort_order *o, const void *keys, int64_t n,
+                  void *out);
   // Where each of n <= SHORT keys goes. There is room for a whole vector.
   void (*places)(const void *keys, int64_t n, uint32_t *out);
   // Whether one of n <= BLOCK keys is below the limit.
@@ -41,9 +44,10 @@ cpu_kernel_sort_order cpu_kernel_sort_order_of(const cpu_kernel_sort_desc *d);
 // A stable radix sort of items from[0 .. n), between two memories, by many
 // threads: each has a chunk of the items and counts of its own.
 #define CPU_KERNEL_SORT_DIGIT 11  // most bits of a digit
+#define CPU_KERNEL_SORT_DIGITS 8  // most digits of a key
 typedef struct cpu_kernel_sort_memory {
   void *items[2];    // aligned to 16 bytes
-  uint32_t *counts;  // chunks << DIGIT
+  uint32_t *counts;  // chunks << DIGIT; of one chunk DIGITS << DIGIT
   int64_t n;
   int chunks;
   cpu_threads *pool;
