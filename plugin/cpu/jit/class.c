@@ -8,12 +8,12 @@
 #define MAX_RANK 16
 #define MAX_LITERAL 4096  // bytes of a constant in the object
 #define MAX_RESULTS 16
-#define MAX_BODY 96      // operations of a region
-#define MAX_WINDOW 4096  // elements of a window
-#define MAX_SELECT 36    // … of select_and_scatter, which are unrolled
-#define MOST_PIECES 128    // that are copied, each in code of its own
-#define LEAST_COPIED 256   // elements of what is not computed by its users
-#define SHORTEST_RUN 8     // of a piece, between those of others
+#define MAX_BODY 96       // operations of a region
+#define MAX_WINDOW 4096   // elements of a window
+#define MAX_SELECT 36     // … of select_and_scatter, which are unrolled
+#define MOST_PIECES 128   // that are copied, each in code of its own
+#define LEAST_COPIED 256  // elements of what is not computed by its users
+#define SHORTEST_RUN 8    // of a piece, between those of others
 #define MAX_SORTED (INT64_C(1) << 48)  // elements; their memory can be counted
 
 static bool plain_type(const cx_hlo_value *v)

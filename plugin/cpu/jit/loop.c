@@ -276,15 +276,12 @@ static int64_t pieces(cpu_jit_env *env, const cpu_jit_kernel *k, bool emits)
     int64_t extent = s.blocks;
     for (int j = 0; j + 1 < s.n; j++) extent *= s.sizes[j];
     if (emits) {
-      const work w = { .values = &v,
-                       .n = 1,
-                       .buffer = k->n_inputs,
-                       .whole = op,
-                       .first = first };
+      const work w = {
+        .values = &v, .n = 1, .buffer = k->n_inputs, .whole = op, .first = first
+      };
       LLVMValueRef none = cpu_jit_i64(env, 0);
       env->lo = cpu_jit_op2(env, LLVMSub, lo, cpu_jit_i64(env, begin), 0);
-      LLVMValueRef before =
-          cpu_jit_compare(env, LLVMIntSLT, env->lo, none, 0);
+      LLVMValueRef before = cpu_jit_compare(env, LLVMIntSLT, env->lo, none, 0);
       env->lo = cpu_jit_choose(env, before, none, env->lo, 0);
       env->hi = cpu_jit_op2(env, LLVMSub, hi, cpu_jit_i64(env, begin), 0);
       env->hi = cpu_jit_least(env, env->hi, cpu_jit_i64(env, extent), 0);
@@ -301,8 +298,7 @@ static int64_t pieces(cpu_jit_env *env, const cpu_jit_kernel *k, bool emits)
 static calx_status *emit_pieces(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   const int64_t extent = pieces(env, k, false);
-  const double each =
-      (double)cpu_jit_elements(k->outputs[0]) / (double)extent;
+  const double each = (double)cpu_jit_elements(k->outputs[0]) / (double)extent;
   cpu_jit_function_begin(env, k, 0, extent, cpu_jit_grain(env, each),
                          env->target->lanes);
   pieces(env, k, true);
@@ -317,8 +313,9 @@ calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k)
     return emit_pieces(env, k);
   }
   if (cpu_jit_kernel_turned(env, k)) return env->status;
-  const work w = { k->outputs, k->n_outputs, k->n_inputs, false, NULL, NULL,
-                   0 };
+  const work w = {
+    k->outputs, k->n_outputs, k->n_inputs, false, NULL, NULL, 0
+  };
   return emit_phase(env, k, 0, &w);
 }
 
@@ -326,8 +323,10 @@ void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                         const cx_hlo_value *value, size_t output, bool in_place)
 {
   const cpu_jit_slot *slot = cpu_jit_slot_of(env, value);
-  const work w = { &value, 1, k->n_inputs + output,
-                   in_place && slot->input != SIZE_MAX, NULL, NULL, 0 };
+  const work w = {
+    &value, 1, k->n_inputs + output, in_place && slot->input != SIZE_MAX, NULL,
+    NULL,   0
+  };
   emit_phase(env, k, phase, &w);
 }
 

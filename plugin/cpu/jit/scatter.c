@@ -4,14 +4,14 @@
 // Lanes run along the last dimension of the updates where that is of a window:
 // then no two of them meet. Blocks of that dimension, and parts of another one
 // of windows, are the iterations where no index moves it; else one iteration
-// does all, so that updates of one element follow each other. What is out of range is masked; scalars write back
-// what they read.
+// does all, so that updates of one element follow each other. What is out of
+// range is masked; scalars write back what they read.
 #include "jit/inside.h"
 #include "jit/root.h"
 
-#define BLOCKS 8   // of the lanes' dimension, of which each is an iteration
-#define BLOCK 32   // elements of a block, at least
-#define PARTS 4    // of another dimension of windows
+#define BLOCKS 8  // of the lanes' dimension, of which each is an iteration
+#define BLOCK 32  // elements of a block, at least
+#define PARTS 4   // of another dimension of windows
 
 typedef struct scatter {
   cpu_jit_env *env;
@@ -19,8 +19,8 @@ typedef struct scatter {
   const cx_hlo_op *op;
   const cx_hlo_scatter_numbers *g;
   const cx_hlo_type *to, *indices, *updates;
-  int lane;                     // the updates' dimension; -1: scalars
-  int parted;                   // another one; -1: none
+  int lane;    // the updates' dimension; -1: scalars
+  int parted;  // another one; -1: none
   // What of the two is updated here.
   LLVMValueRef lane_lo, lane_hi, part_lo, part_hi;
   cpu_jit_ix at[CPU_JIT_RANK];  // in the updates
@@ -186,10 +186,10 @@ static void loops(scatter *s, int pass, size_t d)
     return;
   }
   cpu_jit_loop loop;
-  s->at[d] = (int)d == s->parted
-                 ? cpu_jit_loop_begin(env, &loop, s->part_lo, s->part_hi, 1,
-                                      NULL, 0)
-                 : cpu_jit_count_begin(env, &loop, s->updates->dims[d]);
+  s->at[d] =
+      (int)d == s->parted
+          ? cpu_jit_loop_begin(env, &loop, s->part_lo, s->part_hi, 1, NULL, 0)
+          : cpu_jit_count_begin(env, &loop, s->updates->dims[d]);
   loops(s, pass, d + 1);
   cpu_jit_loop_end(env, &loop, NULL);
 }
@@ -234,8 +234,7 @@ static void second_phase(scatter *s, cpu_jit_kernel *k)
   const int64_t of = s->parted < 0 ? 1 : s->updates->dims[s->parted];
   const int64_t step = (of + PARTS - 1) / PARTS;
   const int64_t extent = blocks * ((of + step - 1) / step);
-  const double each =
-      (double)cx_hlo_type_elements(s->updates) / (double)extent;
+  const double each = (double)cx_hlo_type_elements(s->updates) / (double)extent;
   cpu_jit_function_begin(env, k, 1, extent, cpu_jit_grain(env, each),
                          s->lane >= 0 ? lanes : 1);
   cpu_jit_loop loop;

@@ -15,9 +15,9 @@
 #define THREAD_WORTH 8192  // elements
 #define LONG 65536         // elements of a line that is worth all threads
 #define MOST_CHUNKS 64
-#define SELECT_PART 4    // of a line that selecting is for
-#define PART 32          // keys of which one may be a candidate
-#define CANDIDATES 256   // that are collected, at least
+#define SELECT_PART 4   // of a line that selecting is for
+#define PART 32         // keys of which one may be a candidate
+#define CANDIDATES 256  // that are collected, at least
 
 typedef struct sort_plan {
   cpu_kernel_sort_desc d;
@@ -26,8 +26,8 @@ typedef struct sort_plan {
   bool wide;     // keys of 64 bits
   bool selects;  // the first `room` candidates
   int chunks;
-  int64_t size[2];  // of the operands' elements
-  int64_t room;     // items
+  int64_t size[2];                       // of the operands' elements
+  int64_t room;                          // items
   size_t items_each, counts_each, each;  // bytes of one thread
 } sort_plan;
 
@@ -122,9 +122,8 @@ static void set_items(sort_line *l, const void *keys, int64_t lo, int64_t n)
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    const uint64_t value = l->places
-                               ? (uint64_t)(lo + i)
-                               : get(l->in[1] + (lo + i) * stride, size);
+    const uint64_t value = l->places ? (uint64_t)(lo + i)
+                                     : get(l->in[1] + (lo + i) * stride, size);
     if (p->wide) {
       const uint64_t key = ((const uint64_t *)keys)[i];
       ((cpu_kernel_sort_pair *)l->m.items[0])[lo + i] =
@@ -428,8 +427,8 @@ static void set_plan(sort_plan *p, const cpu_kernel_sort_desc *d, int threads)
   p->wide = p->size[0] > 4;
   p->fns = fns_of(p->wide);
   const int64_t keep = most_kept(d);
-  p->selects = d->n > CPU_KERNEL_SORT_SHORT && keep > 0 &&
-               keep <= d->n / SELECT_PART;
+  p->selects =
+      d->n > CPU_KERNEL_SORT_SHORT && keep > 0 && keep <= d->n / SELECT_PART;
   p->room = d->n;
   if (p->selects) {
     p->room = 2 * keep + CANDIDATES + CPU_KERNEL_SORT_BLOCK;
@@ -444,8 +443,8 @@ static void set_plan(sort_plan *p, const cpu_kernel_sort_desc *d, int threads)
 static void reserve(cpu_kernel *kernel, sort_plan *p)
 {
   const cpu_kernel_sort_desc *d = &p->d;
-  const bool pairs = d->payload != CPU_KERNEL_SORT_ALONE || d->equal != 0 ||
-                     p->selects;
+  const bool pairs =
+      d->payload != CPU_KERNEL_SORT_ALONE || d->equal != 0 || p->selects;
   const size_t item = (p->wide ? 8 : 4) * (size_t)(pairs ? 2 : 1);
   const size_t total = (size_t)(d->outer * d->n * d->inner);
   kernel->bytes[0] = kernel->bytes[2] = total * (size_t)p->size[0];

@@ -61,12 +61,13 @@ int RADIX_OF(cpu_kernel_sort)(const cpu_kernel_sort_memory *m)
   if (m->chunks == 1) RADIX_OF(count_all)(m, digit);
   for (int k = 0; k * digit < BITS; k++) {
     const int left = BITS - k * digit;
-    RADIX_OF(pass) p = { .m = m,
-                         .from = m->items[side],
-                         .to = m->items[1 - side],
-                         .counts = m->counts,
-                         .shift = k * digit,
-                         .bits = left < digit ? left : digit };
+    RADIX_OF(pass)
+    p = { .m = m,
+          .from = m->items[side],
+          .to = m->items[1 - side],
+          .counts = m->counts,
+          .shift = k * digit,
+          .bits = left < digit ? left : digit };
     if (m->chunks == 1) {
       p.counts += k << CPU_KERNEL_SORT_DIGIT;
     } else {

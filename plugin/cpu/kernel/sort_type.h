@@ -1,14 +1,14 @@
 // kernel/sort_type: what sort.h says of keys, for keys of the type T. SORT_OF
 // makes the names.
 
-static void SORT_OF(load)(const unsigned char *from, int64_t stride,
-                          int bytes, int64_t n, T *out)
+static void SORT_OF(load)(const unsigned char *from, int64_t stride, int bytes,
+                          int64_t n, T *out)
 {
-#define LOAD(type)                               \
-  for (int64_t i = 0; i < n; i++) {              \
-    type x;                                      \
-    memcpy(&x, from + i * stride, sizeof x);     \
-    out[i] = (T)x;                               \
+#define LOAD(type)                           \
+  for (int64_t i = 0; i < n; i++) {          \
+    type x;                                  \
+    memcpy(&x, from + i * stride, sizeof x); \
+    out[i] = (T)x;                           \
   }
   if (bytes == (int)sizeof(T) && stride == bytes) {
     memcpy(out, from, (size_t)n * sizeof(T));

@@ -1,5 +1,5 @@
-// kernel/sort_width: keys for one vector width. Each of sort_16.c, sort_32.c and
-// sort_64.c is this text, compiled for other processors, with
+// kernel/sort_width: keys for one vector width. Each of sort_16.c, sort_32.c
+// and sort_64.c is this text, compiled for other processors, with
 //   SORT_NAME  the array of functions
 // The loops are plain ones of a form that compilers turn into vectors.
 #include <string.h>
