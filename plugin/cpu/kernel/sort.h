@@ -5,6 +5,8 @@
 #ifndef CPU_KERNEL_SORT_H
 #define CPU_KERNEL_SORT_H
 
+#include <stdatomic.h>
+
 #include "kernel/internal.h"
 
 // How the bits of an element become a key, whose order is that of unsigned
@@ -61,5 +63,37 @@ int cpu_kernel_sort_pairs_64(const cpu_kernel_sort_memory *m);
 typedef struct cpu_kernel_sort_pair {
   uint64_t key, value;
 } cpu_kernel_sort_pair;
+
+// ---- sort.c and sort_line.c ----
+
+typedef struct cpu_kernel_sort_plan {
+  cpu_kernel_sort_desc d;
+  cpu_kernel_sort_order order;
+  const cpu_kernel_sort_fns *fns;
+  bool wide;     // keys of 64 bits
+  bool selects;  // the first `room` candidates
+  int chunks;
+  int64_t size[2];                       // of the operands' elements
+  int64_t room;                          // items
+  size_t items_each, counts_each, each;  // bytes of one thread
+} cpu_kernel_sort_plan;
+
+// A line in progress.
+typedef struct cpu_kernel_sort_line {
+  const cpu_kernel_sort_plan *p;
+  const unsigned char *in[2];
+  unsigned char *out[2];
+  int64_t stride[2];  // bytes between neighbours
+  cpu_kernel_sort_memory m;
+  bool pairs, places;  // the items have values, which are places
+  atomic_bool odd;     // a key does not say what its element is
+  int side;            // the memory with the result
+} cpu_kernel_sort_line;
+void cpu_kernel_sort_line_run(cpu_kernel_sort_line *l);
+// Of both results.
+static inline int64_t cpu_kernel_sort_kept(const cpu_kernel_sort_desc *d)
+{
+  return d->keep[0] > d->keep[1] ? d->keep[0] : d->keep[1];
+}
 
 #endif
