@@ -32,7 +32,7 @@ typedef struct cpu_kernel_sort_fns {
   void (*numbers)(const cpu_kernel_sort_order *o, const void *keys, int64_t n,
                   void *out);
   // Where each of n <= SHORT keys goes. There is room for a whole vector.
-  void (*places)(const void *keys, int64_t n, uint32_t *out);
+  void (*slots)(const void *keys, int64_t n, uint32_t *out);
   // Whether one of n <= BLOCK keys is below the limit.
   bool (*below)(const void *keys, int64_t n, uint64_t limit);
 } cpu_kernel_sort_fns;
@@ -85,9 +85,9 @@ typedef struct cpu_kernel_sort_line {
   unsigned char *out[2];
   int64_t stride[2];  // bytes between neighbours
   cpu_kernel_sort_memory m;
-  bool pairs, places;  // the items have values, which are places
-  atomic_bool odd;     // a key does not say what its element is
-  int side;            // the memory with the result
+  bool pairs, slots;  // the items have values, which are slots
+  atomic_bool odd;    // a key does not say what its element is
+  int side;           // the memory with the result
 } cpu_kernel_sort_line;
 void cpu_kernel_sort_line_run(cpu_kernel_sort_line *l);
 // Of both results.

@@ -77,8 +77,8 @@ static void set_items(cpu_kernel_sort_line *l, const void *keys, int64_t lo,
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    const uint64_t value = l->places ? (uint64_t)(lo + i)
-                                     : get(l->in[1] + (lo + i) * stride, size);
+    const uint64_t value =
+        l->slots ? (uint64_t)(lo + i) : get(l->in[1] + (lo + i) * stride, size);
     if (p->wide) {
       const uint64_t key = ((const uint64_t *)keys)[i];
       ((cpu_kernel_sort_pair *)l->m.items[0])[lo + i] =
@@ -174,7 +174,7 @@ static void write_results(const cpu_kernel_sort_line *l, int64_t lo, int64_t hi)
     }
   }
   for (int64_t i = lo; l->out[1] != NULL && i < end[1]; i++) {
-    if (l->places && p->d.payload == CPU_KERNEL_SORT_BESIDE) {
+    if (l->slots && p->d.payload == CPU_KERNEL_SORT_BESIDE) {
       move(l, 1, (int64_t)value_of(l, i), i);
     } else {
       put(l->out[1] + i * l->stride[1], value_of(l, i), p->size[1]);
@@ -202,12 +202,12 @@ static void sort_whole(cpu_kernel_sort_line *l)
 {
   const cpu_kernel_sort_plan *p = l->p;
   l->pairs = p->d.payload != CPU_KERNEL_SORT_ALONE;
-  l->places = l->pairs && !is_direct(p);
+  l->slots = l->pairs && !is_direct(p);
   each_chunk(l, fill_chunk);
   if (p->d.keep[0] == 0) {
     l->odd = false;
-  } else if (l->odd && !l->places) {
-    l->pairs = l->places = true;
+  } else if (l->odd && !l->slots) {
+    l->pairs = l->slots = true;
     each_chunk(l, fill_chunk);
   }
   l->m.n = p->d.n;
@@ -221,12 +221,12 @@ static void sort_short(cpu_kernel_sort_line *l)
 {
   const cpu_kernel_sort_desc *d = &l->p->d;
   block_keys b;
-  uint32_t places[CPU_KERNEL_SORT_SHORT + 16];
+  uint32_t slots[CPU_KERNEL_SORT_SHORT + 16];
   memset(b.keys, 0, (size_t)(d->n + 16) * (l->p->wide ? 8 : 4));
   (void)make_keys(l, 0, d->n, &b);
-  l->p->fns->places(b.keys, d->n, places);
+  l->p->fns->slots(b.keys, d->n, slots);
   for (int64_t i = 0; i < d->n; i++) {
-    const int64_t to = places[i];
+    const int64_t to = slots[i];
     if (to < d->keep[0]) move(l, 0, i, to);
     if (l->out[1] == NULL || to >= d->keep[1]) continue;
     if (d->payload == CPU_KERNEL_SORT_POSITIONS) {
@@ -290,7 +290,7 @@ static void select_first(cpu_kernel_sort_line *l)
   block_keys b;
   bool full = false;
   uint64_t limit = 0;  // only smaller keys are wanted, once it is full
-  l->pairs = l->places = true;
+  l->pairs = l->slots = true;
   for (int64_t lo = 0; lo < n; lo += CPU_KERNEL_SORT_BLOCK) {
     const int64_t part =
         n - lo < CPU_KERNEL_SORT_BLOCK ? n - lo : CPU_KERNEL_SORT_BLOCK;

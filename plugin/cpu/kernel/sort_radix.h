@@ -73,7 +73,7 @@ int RADIX_OF(cpu_kernel_sort)(const cpu_kernel_sort_memory *m)
     } else {
       each_chunk(m, RADIX_OF(count), &p);
     }
-    if (!first_places(m, p.counts, p.bits)) continue;
+    if (!first_slots(m, p.counts, p.bits)) continue;
     each_chunk(m, RADIX_OF(spread), &p);
     side = 1 - side;
   }

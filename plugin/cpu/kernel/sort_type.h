@@ -82,7 +82,7 @@ static void SORT_OF(numbers)(const cpu_kernel_sort_order *o, const void *keys,
 
 // Counts for each key those that go before it: smaller ones, and equal ones
 // that stand before it.
-static void SORT_OF(places)(const void *keys, int64_t n, uint32_t *out)
+static void SORT_OF(slots)(const void *keys, int64_t n, uint32_t *out)
 {
   enum { LANES = 64 / sizeof(T) };
   const T *k = keys;

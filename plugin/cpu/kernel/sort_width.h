@@ -17,6 +17,6 @@
 #include "kernel/sort_type.h"
 
 const cpu_kernel_sort_fns SORT_NAME[2] = {
-  { keys_32, numbers_32, places_32, below_32 },
-  { keys_64, numbers_64, places_64, below_64 },
+  { keys_32, numbers_32, slots_32, below_32 },
+  { keys_64, numbers_64, slots_64, below_64 },
 };
