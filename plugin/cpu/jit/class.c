@@ -8,9 +8,12 @@
 #define MAX_RANK 16
 #define MAX_LITERAL 4096  // bytes of a constant in the object
 #define MAX_RESULTS 16
-#define MAX_BODY 96      // operations of a region
-#define MAX_WINDOW 4096  // elements of a window
-#define MAX_SELECT 36    // … of select_and_scatter, which are unrolled
+#define MAX_BODY 96       // operations of a region
+#define MAX_WINDOW 4096   // elements of a window
+#define MAX_SELECT 36     // … of select_and_scatter, which are unrolled
+#define MOST_PIECES 128   // that are copied, each in code of its own
+#define LEAST_COPIED 256  // elements of what is not computed by its users
+#define SHORTEST_RUN 8    // of a piece, between those of others
 #define MAX_SORTED (INT64_C(1) << 48)  // elements; their memory can be counted
 
 static bool plain_type(const cx_hlo_value *v)
@@ -193,6 +196,24 @@ static bool is_select(const cx_hlo_op *op)
          window_size(op, MAX_SELECT) <= MAX_SELECT;
 }
 
+bool cpu_jit_has_pieces(const cx_hlo_op *op)
+{
+  if (op->kind != CX_HLO_OP_CONCATENATE || op->n_operands > MOST_PIECES) {
+    return false;
+  }
+  const cx_hlo_type *t = &op->results[0].type.tensor;
+  const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  if (cx_hlo_type_elements(t) < LEAST_COPIED) return false;
+  int64_t outer = 1, inner = 1;
+  for (size_t i = 0; i < d; i++) outer *= t->dims[i];
+  for (size_t i = d + 1; i < t->rank; i++) inner *= t->dims[i];
+  for (size_t i = 0; outer > 1 && i < op->n_operands; i++) {
+    const int64_t run = op->operands[i]->type.tensor.dims[d] * inner;
+    if (run > 0 && run < SHORTEST_RUN) return false;
+  }
+  return true;
+}
+
 static bool is_sort(const cx_hlo_op *op)
 {
   const cx_hlo_type *t = &op->operands[0]->type.tensor;
@@ -224,7 +245,9 @@ cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op)
     case CX_HLO_OP_CONSTANT:
       return is_constant(op) ? CPU_JIT_INDEX : CPU_JIT_NONE;
     case CX_HLO_OP_CONCATENATE:
-      return op->n_operands <= CPU_JIT_PIECES ? CPU_JIT_INDEX : CPU_JIT_NONE;
+      return op->n_operands <= CPU_JIT_PIECES || cpu_jit_has_pieces(op)
+                 ? CPU_JIT_INDEX
+                 : CPU_JIT_NONE;
     case CX_HLO_OP_RESHAPE:
     case CX_HLO_OP_BROADCAST:
     case CX_HLO_OP_BROADCAST_IN_DIM:

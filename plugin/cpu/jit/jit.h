@@ -36,7 +36,10 @@ double cpu_jit_op_ns(const cx_hlo_op *op);
 // its identity (scan_form.c).
 bool cpu_jit_scan_of(const cx_hlo_op *op, size_t *out_dim, bool *out_reverse);
 
-#define CPU_JIT_PIECES 16  // most operands of a concatenation
+#define CPU_JIT_PIECES 16  // most operands of a concatenation in a loop
+// Whether a concatenation is copied piece by piece, in a kernel of its own.
+// Then it may have more operands.
+bool cpu_jit_has_pieces(const cx_hlo_op *op);
 
 #define CPU_JIT_PHASES 2
 

@@ -3,7 +3,8 @@
 // The outputs' dimensions are merged into runs. The last run is the inner loop,
 // in vectors, cut into blocks where it is long; the others and the blocks are
 // the phase's iterations. Where the last run is much shorter than a vector, all
-// dimensions are one run and indices are divided lane by lane. Where all
+// dimensions are one run and indices are divided lane by lane. A concatenation
+// of long pieces is a nest for each of them. Where all
 // dimensions are one run by themselves, an iteration is an element: such code
 // knows no sizes, so that loops that differ in them alone are one function.
 // Where the last run is short and no whole number of vectors, and all that is
@@ -66,6 +67,9 @@ typedef struct work {
   size_t n, buffer;
   bool in_place;  // nothing, where the buffer is that of the (input) value
   const cx_hlo_op *update;  // dynamic_update_slice: where in the buffer
+  // concatenate: the value is one of its operands, and begins there.
+  const cx_hlo_op *whole;
+  int64_t first;
 } work;
 
 static uint32_t update_cuts(const cx_hlo_op *op)
@@ -101,6 +105,26 @@ static void updated_loc(cpu_jit_env *env, const cx_hlo_op *op,
   }
 }
 
+// The location in the concatenation of a location in an operand of it.
+static void piece_loc(cpu_jit_env *env, const work *k, const cpu_jit_loc *at,
+                      cpu_jit_loc *out)
+{
+  const size_t d = (size_t)cx_hlo_op_int(k->whole, CX_HLO_A_DIMENSION);
+  const cx_hlo_type *t = cpu_jit_type(&k->whole->results[0]);
+  const cx_hlo_type *u = cpu_jit_type(k->values[0]);
+  cpu_jit_loc_cut(env, u, at, (uint32_t)1 << d, out);
+  size_t next = 0;
+  for (int i = 0; i < out->n; i++) {
+    cpu_jit_part *part = &out->part[i];
+    if (next == d) {
+      const int64_t inner = part->size / u->dims[d];
+      part->ix = cpu_jit_ix_offset(env, part->ix, k->first * inner);
+      part->size = t->dims[d] * inner;
+    }
+    next += (size_t)part->dims;
+  }
+}
+
 static void body(cpu_jit_env *env, const work *k, const nest *s,
                  const cpu_jit_loc *outer, cpu_jit_ix inner, LLVMValueRef mask)
 {
@@ -108,13 +132,17 @@ static void body(cpu_jit_env *env, const work *k, const nest *s,
   if (s->n > 0) cpu_jit_loc_push(&p, s->dims[s->n - 1], s->inner, inner);
   p.mask = mask;
   const cpu_jit_loc *at = cpu_jit_loc_of(env, &p);
-  if (k->update == NULL) {
+  if (k->update == NULL && k->whole == NULL) {
     cpu_jit_store_values(env, k->values, k->n, k->buffer, at);
     return;
   }
   const cpu_jit_val v = cpu_jit_emit(env, k->values[0], at);
   if (cpu_jit_failed(env)) return;
-  updated_loc(env, k->update, at, &p);
+  if (k->whole != NULL) {
+    piece_loc(env, k, at, &p);
+  } else {
+    updated_loc(env, k->update, at, &p);
+  }
   cpu_jit_store(env, cpu_jit_buffer(env, k->buffer), v, &p, env->n_levels - 1);
 }
 
@@ -328,10 +356,62 @@ static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
   return env->status;
 }
 
+// The blocks of the operands, one operand's after the other's; returns how
+// many there are. Without a function that has begun it only counts them.
+static int64_t pieces(cpu_jit_env *env, const cpu_jit_kernel *k, bool emits)
+{
+  const cx_hlo_op *op = k->outputs[0]->op;
+  const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  const LLVMValueRef lo = env->lo, hi = env->hi;
+  int64_t begin = 0, first = 0;
+  for (size_t i = 0; i < op->n_operands && !cpu_jit_failed(env); i++) {
+    const cx_hlo_value *v = op->operands[i];
+    const cx_hlo_type *t = cpu_jit_type(v);
+    if (cx_hlo_type_elements(t) == 0) continue;
+    nest s = nest_of(env, t, cpu_jit_need_of(env, v) | (uint32_t)1 << d);
+    int64_t extent = s.blocks;
+    for (int j = 0; j + 1 < s.n; j++) extent *= s.sizes[j];
+    if (emits) {
+      const work w = {
+        .values = &v, .n = 1, .buffer = k->n_inputs, .whole = op, .first = first
+      };
+      LLVMValueRef none = cpu_jit_i64(env, 0);
+      env->lo = cpu_jit_op2(env, LLVMSub, lo, cpu_jit_i64(env, begin), 0);
+      LLVMValueRef before = cpu_jit_compare(env, LLVMIntSLT, env->lo, none, 0);
+      env->lo = cpu_jit_choose(env, before, none, env->lo, 0);
+      env->hi = cpu_jit_op2(env, LLVMSub, hi, cpu_jit_i64(env, begin), 0);
+      env->hi = cpu_jit_least(env, env->hi, cpu_jit_i64(env, extent), 0);
+      nested_vectors(env, &w, &s, extent);
+    }
+    begin += extent;
+    first += t->dims[d];
+  }
+  env->lo = lo;
+  env->hi = hi;
+  return begin;
+}
+
+static calx_status *emit_pieces(cpu_jit_env *env, cpu_jit_kernel *k)
+{
+  const int64_t extent = pieces(env, k, false);
+  const double each = (double)cpu_jit_elements(k->outputs[0]) / (double)extent;
+  cpu_jit_function_begin(env, k, 0, extent, cpu_jit_grain(env, each),
+                         env->target->lanes);
+  pieces(env, k, true);
+  cpu_jit_function_end(env);
+  return env->status;
+}
+
 calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k)
 {
+  const cx_hlo_op *op = k->outputs[0]->op;
+  if (k->n_outputs == 1 && op != NULL && cpu_jit_has_pieces(op)) {
+    return emit_pieces(env, k);
+  }
   if (cpu_jit_kernel_turned(env, k)) return env->status;
-  const work w = { k->outputs, k->n_outputs, k->n_inputs, false, NULL };
+  const work w = {
+    k->outputs, k->n_outputs, k->n_inputs, false, NULL, NULL, 0
+  };
   return emit_phase(env, k, 0, &w);
 }
 
@@ -339,8 +419,10 @@ void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                         const cx_hlo_value *value, size_t output, bool in_place)
 {
   const cpu_jit_slot *slot = cpu_jit_slot_of(env, value);
-  const work w = { &value, 1, k->n_inputs + output,
-                   in_place && slot->input != SIZE_MAX, NULL };
+  const work w = {
+    &value, 1, k->n_inputs + output, in_place && slot->input != SIZE_MAX, NULL,
+    NULL,   0
+  };
   emit_phase(env, k, phase, &w);
 }
 
@@ -349,7 +431,7 @@ calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k)
   const cx_hlo_op *op = k->outputs[0]->op;
   const cx_hlo_value *const *update =
       (const cx_hlo_value *const *)&op->operands[1];
-  const work w = { update, 1, k->n_inputs, false, op };
+  const work w = { update, 1, k->n_inputs, false, op, NULL, 0 };
   const bool input =
       cpu_jit_slot_of(env, op->operands[0])->kind == CPU_JIT_SLOT_BUFFER;
   cpu_jit_phase_copy(env, k, 0, op->operands[0], 0, input);

@@ -2,14 +2,16 @@
 // the next goes through the updates in order.
 //
 // Lanes run along the last dimension of the updates where that is of a window:
-// then no two of them meet. Blocks of that dimension are the iterations where
-// no index moves it; else one iteration does all, so that updates of one
-// element follow each other. What is out of range is masked; scalars write back
-// what they read.
+// then no two of them meet. Blocks of that dimension, and parts of another one
+// of windows, are the iterations where no index moves it; else one iteration
+// does all, so that updates of one element follow each other. What is out of
+// range is masked; scalars write back what they read.
 #include "jit/inside.h"
 #include "jit/root.h"
 
-#define BLOCK 64  // elements of the lanes' dimension in an iteration
+#define BLOCKS 8  // of the lanes' dimension, of which each is an iteration
+#define BLOCK 32  // elements of a block, at least
+#define PARTS 4   // of another dimension of windows
 
 typedef struct scatter {
   cpu_jit_env *env;
@@ -17,7 +19,10 @@ typedef struct scatter {
   const cx_hlo_op *op;
   const cx_hlo_scatter_numbers *g;
   const cx_hlo_type *to, *indices, *updates;
-  int lane;                     // the updates' dimension; -1: scalars
+  int lane;    // the updates' dimension; -1: scalars
+  int parted;  // another one; -1: none
+  // What of the two is updated here.
+  LLVMValueRef lane_lo, lane_hi, part_lo, part_hi;
   cpu_jit_ix at[CPU_JIT_RANK];  // in the updates
   LLVMValueRef mask;
   int mask_level;
@@ -145,8 +150,25 @@ static void update(scatter *s)
   cpu_jit_store(env, memory, out, &to, level);
 }
 
-// Loops over the updates' dimensions, those outside of windows first. At most
-// the rank of them.
+// The updates of the lanes at hand, whose last vector may have a mask.
+static void row(scatter *s)
+{
+  cpu_jit_env *env = s->env;
+  if (s->lane < 0) {
+    update(s);
+    return;
+  }
+  const bool whole = s->updates->dims[s->lane] % env->lanes == 0;
+  cpu_jit_loop loop;
+  s->at[s->lane] = cpu_jit_vectors_begin(env, &loop, s->lane_lo, s->lane_hi,
+                                         whole ? NULL : &s->mask);
+  s->mask_level = loop.level;
+  update(s);
+  cpu_jit_loop_end(env, &loop, NULL);
+}
+
+// Loops over the updates' dimensions, those outside of windows first, that of
+// the lanes last. At most the rank of them.
 static void loops(scatter *s, int pass, size_t d)
 {
   cpu_jit_env *env = s->env;
@@ -159,25 +181,41 @@ static void loops(scatter *s, int pass, size_t d)
     if (pass == 0) {
       loops(s, 1, 0);
     } else {
-      update(s);
+      row(s);
     }
     return;
   }
   cpu_jit_loop loop;
-  s->at[d] = cpu_jit_count_begin(env, &loop, s->updates->dims[d]);
+  s->at[d] =
+      (int)d == s->parted
+          ? cpu_jit_loop_begin(env, &loop, s->part_lo, s->part_hi, 1, NULL, 0)
+          : cpu_jit_count_begin(env, &loop, s->updates->dims[d]);
   loops(s, pass, d + 1);
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
-// The lanes' dimension from lo to hi, masked at its end.
-static void vectors(scatter *s, LLVMValueRef lo, LLVMValueRef hi)
+// Whether an index moves the windows along the updates' dimension.
+static bool is_moved(const scatter *s, int dim)
 {
-  cpu_jit_env *env = s->env;
-  cpu_jit_loop loop;
-  s->at[s->lane] = cpu_jit_vectors_begin(env, &loop, lo, hi, &s->mask);
-  s->mask_level = loop.level;
-  loops(s, 0, 0);
-  cpu_jit_loop_end(env, &loop, NULL);
+  for (size_t d = 0; d < s->to->rank; d++) {
+    if (window_dim(s, (int64_t)d) == dim) {
+      return cpu_jit_position(s->g->index_map, (int64_t)d) >= 0;
+    }
+  }
+  return true;
+}
+
+// The first dimension of windows that no index moves, beside the lanes': its
+// parts do not meet either.
+static int parted_dim(const scatter *s)
+{
+  for (int d = 0; d < (int)s->updates->rank; d++) {
+    if (d != s->lane && s->updates->dims[d] > 1 &&
+        cpu_jit_position(s->g->window, d) >= 0 && !is_moved(s, d)) {
+      return d;
+    }
+  }
+  return -1;
 }
 
 static void second_phase(scatter *s, cpu_jit_kernel *k)
@@ -187,27 +225,26 @@ static void second_phase(scatter *s, cpu_jit_kernel *k)
   const int lanes = env->target->lanes;
   const bool window = last >= 0 && cpu_jit_position(s->g->window, last) >= 0;
   s->lane = window && s->updates->dims[last] >= lanes / 2 ? last : -1;
-  bool moved = true;
-  for (size_t d = 0; s->lane >= 0 && d < s->to->rank; d++) {
-    if (window_dim(s, (int64_t)d) == s->lane) {
-      moved = cpu_jit_position(s->g->index_map, (int64_t)d) >= 0;
-    }
-  }
+  s->parted = parted_dim(s);
+  const bool moved = s->lane >= 0 && is_moved(s, s->lane);
   const int64_t size = s->lane >= 0 ? s->updates->dims[s->lane] : 1;
-  const int64_t extent = moved ? 1 : (size + BLOCK - 1) / BLOCK;
-  cpu_jit_function_begin(env, k, 1, extent, 1, s->lane >= 0 ? lanes : 1);
+  const int64_t wide = (size / BLOCKS + lanes - 1) / lanes * lanes;
+  const int64_t block = moved ? size : (wide < BLOCK ? BLOCK : wide);
+  const int64_t blocks = (size + block - 1) / block;
+  const int64_t of = s->parted < 0 ? 1 : s->updates->dims[s->parted];
+  const int64_t step = (of + PARTS - 1) / PARTS;
+  const int64_t extent = blocks * ((of + step - 1) / step);
+  const double each = (double)cx_hlo_type_elements(s->updates) / (double)extent;
+  cpu_jit_function_begin(env, k, 1, extent, cpu_jit_grain(env, each),
+                         s->lane >= 0 ? lanes : 1);
   cpu_jit_loop loop;
+  cpu_jit_ix part, which;
   const cpu_jit_ix iv =
       cpu_jit_loop_begin(env, &loop, env->lo, env->hi, 1, NULL, 0);
-  if (s->lane < 0) {
-    loops(s, 0, 0);
-  } else if (moved) {
-    vectors(s, cpu_jit_i64(env, 0), cpu_jit_i64(env, size));
-  } else {
-    LLVMValueRef hi;
-    const cpu_jit_ix lo = cpu_jit_ix_block(env, iv, BLOCK, size, &hi);
-    vectors(s, lo.base, hi);
-  }
+  cpu_jit_ix_split(env, iv, blocks, extent, false, &part, &which);
+  s->part_lo = cpu_jit_ix_block(env, part, step, of, &s->part_hi).base;
+  s->lane_lo = cpu_jit_ix_block(env, which, block, size, &s->lane_hi).base;
+  loops(s, 0, 0);
   cpu_jit_loop_end(env, &loop, NULL);
   cpu_jit_function_end(env);
 }

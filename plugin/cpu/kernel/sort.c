@@ -1,339 +1,31 @@
 // kernel/sort: runs a described sort, line by line, on a thread each or, of a
-// few long lines, on all. Of a line whose first elements alone are wanted,
-// those that may be among them are collected and sorted.
-//
-// What is sorted is a line's keys or, where something else goes along or a key
-// does not say what its element is, pairs of a key and a value: the other
-// operand's element or the place in the line.
+// few long lines, on all.
 #include "kernel/sort.h"
-
-#include <stdatomic.h>
-#include <string.h>
 
 #include "base/alloc.h"
 
 #define THREAD_WORTH 8192  // elements
 #define LONG 65536         // elements of a line that is worth all threads
 #define MOST_CHUNKS 64
-#define SELECT_PART 4    // of a line that selecting is for
-#define CANDIDATES 512   // that are collected, at least
-
-typedef struct sort_plan {
-  cpu_kernel_sort_desc d;
-  cpu_kernel_sort_order order;
-  const cpu_kernel_sort_fns *fns;
-  bool wide;     // keys of 64 bits
-  bool selects;  // the first `room` candidates
-  int chunks;
-  int64_t size[2];  // of the operands' elements
-  int64_t room;     // items
-  size_t items_each, counts_each, each;  // bytes of one thread
-} sort_plan;
+#define SELECT_PART 4   // of a line that selecting is for
+#define CANDIDATES 256  // that are collected, at least
 
 typedef struct sort_run {
-  const sort_plan *p;
+  const cpu_kernel_sort_plan *p;
   cpu_threads *pool;
   const unsigned char *in[2];
   unsigned char *out[2];
   unsigned char *scratch;
 } sort_run;
 
-// A line in progress.
-typedef struct sort_line {
-  const sort_plan *p;
-  const unsigned char *in[2];
-  unsigned char *out[2];
-  int64_t stride[2];  // bytes between neighbours
-  cpu_kernel_sort_memory m;
-  bool pairs, places;  // the items have values, which are places
-  atomic_bool odd;     // a key does not say what its element is
-  int side;            // the memory with the result
-} sort_line;
-
-static bool is_direct(const sort_plan *p)
-{
-  return p->d.payload == CPU_KERNEL_SORT_BESIDE &&
-         p->size[1] <= (p->wide ? 8 : 4);
-}
-
-static int64_t most_kept(const cpu_kernel_sort_desc *d)
-{
-  return d->keep[0] > d->keep[1] ? d->keep[0] : d->keep[1];
-}
-
-// ---- elements ----
-
-static void put(unsigned char *to, uint64_t v, int64_t size)
-{
-  switch (size) {
-    case 1: memcpy(to, &v, 1); break;
-    case 2: memcpy(to, &v, 2); break;
-    case 4: memcpy(to, &v, 4); break;
-    default: memcpy(to, &v, 8); break;
-  }
-}
-
-static uint64_t get(const unsigned char *from, int64_t size)
-{
-  uint64_t v = 0;
-  switch (size) {
-    case 1: memcpy(&v, from, 1); break;
-    case 2: memcpy(&v, from, 2); break;
-    case 4: memcpy(&v, from, 4); break;
-    default: memcpy(&v, from, 8); break;
-  }
-  return v;
-}
-
-// An operand's element at `from` becomes the result's at `to`.
-static void move(const sort_line *l, int i, int64_t from, int64_t to)
-{
-  const int64_t size = l->p->size[i];
-  const unsigned char *a = l->in[i] + from * l->stride[i];
-  unsigned char *b = l->out[i] + to * l->stride[i];
-  if (size == 16) {
-    memcpy(b, a, 16);
-  } else {
-    put(b, get(a, size), size);
-  }
-}
-
-// The element of a key.
-static uint64_t element_of(const cpu_kernel_sort_order *o, uint64_t key)
-{
-  const uint64_t sign = (uint64_t)1 << (o->bits - 1);
-  const uint64_t all = sign | (sign - 1);
-  if (o->descending) key ^= all;
-  if (o->is_float) return key & sign ? key ^ sign : key ^ all;
-  return o->is_signed ? key ^ sign : key;
-}
-
-// ---- items ----
-
-static void set_items(sort_line *l, const void *keys, int64_t lo, int64_t n)
-{
-  const sort_plan *p = l->p;
-  const int64_t size = p->size[1], stride = l->stride[1];
-  if (!l->pairs) {
-    const size_t each = p->wide ? 8 : 4;
-    memcpy((unsigned char *)l->m.items[0] + (size_t)lo * each, keys,
-           (size_t)n * each);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++) {
-    const uint64_t value = l->places
-                               ? (uint64_t)(lo + i)
-                               : get(l->in[1] + (lo + i) * stride, size);
-    if (p->wide) {
-      const uint64_t key = ((const uint64_t *)keys)[i];
-      ((cpu_kernel_sort_pair *)l->m.items[0])[lo + i] =
-          (cpu_kernel_sort_pair){ key, value };
-    } else {
-      const uint64_t key = ((const uint32_t *)keys)[i];
-      ((uint64_t *)l->m.items[0])[lo + i] = key << 32 | value;
-    }
-  }
-}
-
-static uint64_t key_of(const sort_line *l, int64_t i)
-{
-  const void *items = l->m.items[l->side];
-  if (l->p->wide) {
-    return l->pairs ? ((const cpu_kernel_sort_pair *)items)[i].key
-                    : ((const uint64_t *)items)[i];
-  }
-  return l->pairs ? ((const uint64_t *)items)[i] >> 32
-                  : ((const uint32_t *)items)[i];
-}
-
-static uint64_t value_of(const sort_line *l, int64_t i)
-{
-  const void *items = l->m.items[l->side];
-  return l->p->wide ? ((const cpu_kernel_sort_pair *)items)[i].value
-                    : ((const uint64_t *)items)[i] & UINT32_MAX;
-}
-
-static void sort_items(sort_line *l)
-{
-  if (l->p->wide) {
-    l->side = l->pairs ? cpu_kernel_sort_pairs_64(&l->m)
-                       : cpu_kernel_sort_keys_64(&l->m);
-  } else {
-    l->side = l->pairs ? cpu_kernel_sort_pairs_32(&l->m)
-                       : cpu_kernel_sort_keys_32(&l->m);
-  }
-}
-
-// ---- a whole line ----
-
-typedef struct block_keys {
-  _Alignas(64) uint64_t keys[CPU_KERNEL_SORT_BLOCK];
-} block_keys;
-
-static bool make_keys(const sort_line *l, int64_t lo, int64_t n, block_keys *b)
-{
-  return l->p->fns->keys(&l->p->order, l->in[0] + lo * l->stride[0],
-                         l->stride[0], n, b->keys);
-}
-
-static void fill_chunk(void *user, int64_t first, int64_t last)
-{
-  sort_line *l = user;
-  block_keys b;
-  bool odd = false;
-  const int64_t end = l->p->d.n * last / l->m.chunks;
-  for (int64_t lo = l->p->d.n * first / l->m.chunks; lo < end;
-       lo += CPU_KERNEL_SORT_BLOCK) {
-    const int64_t left = end - lo;
-    const int64_t n =
-        left < CPU_KERNEL_SORT_BLOCK ? left : CPU_KERNEL_SORT_BLOCK;
-    odd |= make_keys(l, lo, n, &b);
-    set_items(l, b.keys, lo, n);
-  }
-  if (odd) l->odd = true;
-}
-
-static void write_results(const sort_line *l, int64_t lo, int64_t hi)
-{
-  const sort_plan *p = l->p;
-  const bool moves = l->odd || p->selects;
-  const int64_t end[] = { hi < p->d.keep[0] ? hi : p->d.keep[0],
-                          hi < p->d.keep[1] ? hi : p->d.keep[1] };
-  for (int64_t i = lo; i < end[0]; i++) {
-    if (moves) {
-      move(l, 0, (int64_t)value_of(l, i), i);
-    } else {
-      put(l->out[0] + i * l->stride[0], element_of(&p->order, key_of(l, i)),
-          p->size[0]);
-    }
-  }
-  for (int64_t i = lo; l->out[1] != NULL && i < end[1]; i++) {
-    if (l->places && p->d.payload == CPU_KERNEL_SORT_BESIDE) {
-      move(l, 1, (int64_t)value_of(l, i), i);
-    } else {
-      put(l->out[1] + i * l->stride[1], value_of(l, i), p->size[1]);
-    }
-  }
-}
-
-static void write_chunk(void *user, int64_t first, int64_t last)
-{
-  const sort_line *l = user;
-  write_results(l, l->p->d.n * first / l->m.chunks,
-                l->p->d.n * last / l->m.chunks);
-}
-
-static void each_chunk(sort_line *l, cpu_threads_body *body)
-{
-  if (l->m.chunks == 1) {
-    body(l, 0, 1);
-  } else {
-    cpu_threads_for(l->m.pool, l->m.chunks, 1, body, l);
-  }
-}
-
-static void sort_whole(sort_line *l)
-{
-  const sort_plan *p = l->p;
-  l->pairs = p->d.payload != CPU_KERNEL_SORT_ALONE;
-  l->places = l->pairs && !is_direct(p);
-  each_chunk(l, fill_chunk);
-  if (p->d.keep[0] == 0) {
-    l->odd = false;
-  } else if (l->odd && !l->places) {
-    l->pairs = l->places = true;
-    each_chunk(l, fill_chunk);
-  }
-  l->m.n = p->d.n;
-  sort_items(l);
-  each_chunk(l, write_chunk);
-}
-
-// ---- a short line ----
-
-static void sort_short(sort_line *l)
-{
-  const cpu_kernel_sort_desc *d = &l->p->d;
-  block_keys b;
-  uint32_t places[CPU_KERNEL_SORT_SHORT + 16];
-  memset(&b, 0, sizeof b);
-  (void)make_keys(l, 0, d->n, &b);
-  l->p->fns->places(b.keys, d->n, places);
-  for (int64_t i = 0; i < d->n; i++) {
-    const int64_t to = places[i];
-    if (to < d->keep[0]) move(l, 0, i, to);
-    if (l->out[1] == NULL || to >= d->keep[1]) continue;
-    if (d->payload == CPU_KERNEL_SORT_POSITIONS) {
-      put(l->out[1] + to * l->stride[1], (uint64_t)i, l->p->size[1]);
-    } else {
-      move(l, 1, i, to);
-    }
-  }
-}
-
-// ---- the first elements ----
-
-// Sorts the candidates and keeps the first ones. They came in their order, so
-// that equal ones keep it.
-static void sort_candidates(sort_line *l, int64_t keep)
-{
-  const size_t each = l->p->wide ? sizeof(cpu_kernel_sort_pair) : 8;
-  l->side = 0;
-  sort_items(l);
-  if (l->m.n > keep) l->m.n = keep;
-  if (l->side == 1) {
-    memcpy(l->m.items[0], l->m.items[1], (size_t)l->m.n * each);
-    l->side = 0;
-  }
-}
-
-static void add_candidate(sort_line *l, const block_keys *b, int64_t lo,
-                          int64_t i)
-{
-  if (l->p->wide) {
-    ((cpu_kernel_sort_pair *)l->m.items[0])[l->m.n++] =
-        (cpu_kernel_sort_pair){ b->keys[i], (uint64_t)(lo + i) };
-  } else {
-    const uint64_t key = ((const uint32_t *)b->keys)[i];
-    ((uint64_t *)l->m.items[0])[l->m.n++] = key << 32 | (uint64_t)(lo + i);
-  }
-}
-
-static void select_first(sort_line *l)
-{
-  const sort_plan *p = l->p;
-  const int64_t n = p->d.n, keep = most_kept(&p->d);
-  block_keys b;
-  bool full = false;
-  uint64_t limit = 0;  // only smaller keys are wanted, once it is full
-  l->pairs = l->places = true;
-  for (int64_t lo = 0; lo < n; lo += CPU_KERNEL_SORT_BLOCK) {
-    const int64_t part =
-        n - lo < CPU_KERNEL_SORT_BLOCK ? n - lo : CPU_KERNEL_SORT_BLOCK;
-    (void)make_keys(l, lo, part, &b);
-    if (full && !p->fns->below(b.keys, part, limit)) continue;
-    for (int64_t i = 0; i < part; i++) {
-      const uint64_t key =
-          p->wide ? b.keys[i] : ((const uint32_t *)b.keys)[i];
-      if (!full || key < limit) add_candidate(l, &b, lo, i);
-    }
-    if (l->m.n + CPU_KERNEL_SORT_BLOCK <= p->room) continue;
-    sort_candidates(l, keep);
-    full = true;
-    limit = key_of(l, keep - 1);
-  }
-  sort_candidates(l, keep);
-  write_results(l, 0, keep);
-}
-
 // ---- running ----
 
 static void run_line(const sort_run *r, int64_t which, size_t rank)
 {
-  const sort_plan *p = r->p;
+  const cpu_kernel_sort_plan *p = r->p;
   const int64_t inner = p->d.inner;
   const int64_t first = which / inner * inner * p->d.n + which % inner;
-  sort_line l = { .p = p };
+  cpu_kernel_sort_line l = { .p = p };
   for (int i = 0; i < 2; i++) {
     const int64_t at = first * p->size[i];
     l.in[i] = r->in[i] == NULL ? NULL : r->in[i] + at;
@@ -347,13 +39,7 @@ static void run_line(const sort_run *r, int64_t which, size_t rank)
     .chunks = p->chunks,
     .pool = r->pool
   };
-  if (p->d.n <= CPU_KERNEL_SORT_SHORT) {
-    sort_short(&l);
-  } else if (p->selects) {
-    select_first(&l);
-  } else {
-    sort_whole(&l);
-  }
+  cpu_kernel_sort_line_run(&l);
 }
 
 static void run_lines(void *user, int64_t lo, int64_t hi)
@@ -367,7 +53,7 @@ static calx_status *run_sort(const cpu_kernel *kernel, cpu_threads *pool,
                              const void *lhs, const void *rhs, void *out,
                              void *second, unsigned char *scratch)
 {
-  const sort_plan *p = kernel->plan;
+  const cpu_kernel_sort_plan *p = kernel->plan;
   sort_run r = { .p = p,
                  .pool = pool,
                  .in = { lhs, rhs },
@@ -393,7 +79,8 @@ static const cpu_kernel_sort_fns *fns_of(bool wide)
   }
 }
 
-static void set_plan(sort_plan *p, const cpu_kernel_sort_desc *d, int threads)
+static void set_plan(cpu_kernel_sort_plan *p, const cpu_kernel_sort_desc *d,
+                     int threads)
 {
   p->d = *d;
   for (int i = 0; i < 2; i++) {
@@ -402,9 +89,9 @@ static void set_plan(sort_plan *p, const cpu_kernel_sort_desc *d, int threads)
   p->order = cpu_kernel_sort_order_of(d);
   p->wide = p->size[0] > 4;
   p->fns = fns_of(p->wide);
-  const int64_t keep = most_kept(d);
-  p->selects = d->n > CPU_KERNEL_SORT_SHORT && keep > 0 &&
-               keep <= d->n / SELECT_PART;
+  const int64_t keep = cpu_kernel_sort_kept(d);
+  p->selects =
+      d->n > CPU_KERNEL_SORT_SHORT && keep > 0 && keep <= d->n / SELECT_PART;
   p->room = d->n;
   if (p->selects) {
     p->room = 2 * keep + CANDIDATES + CPU_KERNEL_SORT_BLOCK;
@@ -416,11 +103,11 @@ static void set_plan(sort_plan *p, const cpu_kernel_sort_desc *d, int threads)
   }
 }
 
-static void reserve(cpu_kernel *kernel, sort_plan *p)
+static void reserve(cpu_kernel *kernel, cpu_kernel_sort_plan *p)
 {
   const cpu_kernel_sort_desc *d = &p->d;
-  const bool pairs = d->payload != CPU_KERNEL_SORT_ALONE || d->equal != 0 ||
-                     p->selects;
+  const bool pairs =
+      d->payload != CPU_KERNEL_SORT_ALONE || d->equal != 0 || p->selects;
   const size_t item = (p->wide ? 8 : 4) * (size_t)(pairs ? 2 : 1);
   const size_t total = (size_t)(d->outer * d->n * d->inner);
   kernel->bytes[0] = kernel->bytes[2] = total * (size_t)p->size[0];
@@ -430,7 +117,8 @@ static void reserve(cpu_kernel *kernel, sort_plan *p)
   if (d->payload == CPU_KERNEL_SORT_BESIDE) kernel->bytes[1] = kernel->second;
   if (d->n <= CPU_KERNEL_SORT_SHORT) return;
   p->items_each = ((size_t)p->room * item + 63) / 64 * 64;
-  p->counts_each = ((size_t)p->chunks * 4) << CPU_KERNEL_SORT_DIGIT;
+  const int counts = p->chunks > 1 ? p->chunks : CPU_KERNEL_SORT_DIGITS;
+  p->counts_each = ((size_t)counts * 4) << CPU_KERNEL_SORT_DIGIT;
   p->each = 2 * p->items_each + p->counts_each;
   const size_t users = p->chunks > 1 ? 1 : (size_t)kernel->threads;
   (void)cpu_kernel_reserve(kernel, p->each * users);
@@ -442,7 +130,7 @@ calx_status *cpu_kernel_sort_new(cpu_kernel *kernel)
   if (!cpu_kernel_sort_is_sound(&d) || d.n < 1) {
     return cx_invalid("a description of a sort contradicts itself");
   }
-  sort_plan *p = cx_calloc(1, sizeof *p);
+  cpu_kernel_sort_plan *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
   cpu_kernel_set(kernel, NULL, p, "sort");
   kernel->run_pair = run_sort;

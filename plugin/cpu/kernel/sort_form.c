@@ -24,8 +24,7 @@ static bool number_of(const cx_hlo_value *v, double *out)
                              ? cx_hlo_op_attr(op, CX_HLO_A_VALUE)
                              : NULL;
   if (a == NULL || a->kind != CX_HLO_ATTR_ELEMENTS ||
-      a->as.elements.size == 0 ||
-      !cx_hlo_elem_is_float(v->type.tensor.elem)) {
+      a->as.elements.size == 0 || !cx_hlo_elem_is_float(v->type.tensor.elem)) {
     return false;
   }
   *out = cx_load_double(cx_hlo_elem_dtype(v->type.tensor.elem),
@@ -48,8 +47,8 @@ static bool has_total_order(const cx_hlo_op *compare)
   const cx_hlo_attr *a = cx_hlo_op_attr(compare, CX_HLO_A_COMPARE_TYPE);
   const int64_t total_order = 2;
   return !cx_hlo_elem_is_float(e) ||
-         (a != NULL && cx_hlo_op_int(compare, CX_HLO_A_COMPARE_TYPE) ==
-                           total_order);
+         (a != NULL &&
+          cx_hlo_op_int(compare, CX_HLO_A_COMPARE_TYPE) == total_order);
 }
 
 // A comparison of floats in which zeros are equal, and NaN differs from itself.
@@ -77,8 +76,8 @@ static bool is_made_equal(const cx_hlo_value *v, const cx_hlo_value *x)
   double nan, zero, other;
   const cx_hlo_value *is_nan, *is_zero, *number, *rest;
   if (!is_choice(v, &nan, &is_nan, &number) ||
-      !is_choice(number, &zero, &is_zero, &rest) || rest != x ||
-      !isnan(nan) || signbit(nan) || zero != 0) {
+      !is_choice(number, &zero, &is_zero, &rest) || rest != x || !isnan(nan) ||
+      signbit(nan) || zero != 0) {
     return false;
   }
   const cx_hlo_op *differs = compared_plainly(is_nan, CX_HLO_NE);
@@ -128,8 +127,7 @@ static bool set_order(const cx_hlo_op *op, cpu_kernel_sort_desc *d)
   const cx_hlo_value *answer = b->last->operands[0];
   const cx_hlo_op *last = nan_last(answer);
   const cx_hlo_op *less = last != NULL ? last : compared(answer, CX_HLO_LT);
-  const cx_hlo_op *compare =
-      less != NULL ? less : compared(answer, CX_HLO_GT);
+  const cx_hlo_op *compare = less != NULL ? less : compared(answer, CX_HLO_GT);
   bool equal, other_equal;
   if (compare == NULL || cx_hlo_elem_is_complex(e) ||
       (last == NULL && !has_total_order(compare))) {
@@ -186,8 +184,8 @@ bool cpu_kernel_sort_is_sound(const cpu_kernel_sort_desc *d)
   const int64_t sizes[] = { d->outer, d->n, d->inner };
   for (int i = 0; i < 2; i++) {
     if (d->types[i] < 0 || d->types[i] >= CX_HLO_ELEM_COUNT ||
-        !cx_hlo_elem_is_plain((cx_hlo_elem)d->types[i]) ||
-        d->keep[i] < 0 || d->keep[i] > d->n) {
+        !cx_hlo_elem_is_plain((cx_hlo_elem)d->types[i]) || d->keep[i] < 0 ||
+        d->keep[i] > d->n) {
       return false;
     }
   }

@@ -20,15 +20,16 @@ static void each_chunk(const cpu_kernel_sort_memory *m, cpu_threads_body *body,
   }
 }
 
-// Turns counts into the places of the first item of each digit and chunk;
+// Turns counts into the slots of the first item of each digit and chunk;
 // false: all items have the same digit.
-static bool first_places(const cpu_kernel_sort_memory *m, int bits)
+static bool first_slots(const cpu_kernel_sort_memory *m, uint32_t *counts,
+                        int bits)
 {
   uint32_t sum = 0;
   for (int64_t d = 0; d < (int64_t)1 << bits; d++) {
     const uint32_t before = sum;
     for (int64_t c = 0; c < m->chunks; c++) {
-      uint32_t *count = &m->counts[(c << CPU_KERNEL_SORT_DIGIT) + d];
+      uint32_t *count = &counts[(c << CPU_KERNEL_SORT_DIGIT) + d];
       const uint32_t n = *count;
       *count = sum;
       sum += n;

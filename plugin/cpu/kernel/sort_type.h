@@ -1,14 +1,14 @@
 // kernel/sort_type: what sort.h says of keys, for keys of the type T. SORT_OF
 // makes the names.
 
-static void SORT_OF(load)(const unsigned char *from, int64_t stride,
-                          int bytes, int64_t n, T *out)
+static void SORT_OF(load)(const unsigned char *from, int64_t stride, int bytes,
+                          int64_t n, T *out)
 {
-#define LOAD(type)                               \
-  for (int64_t i = 0; i < n; i++) {              \
-    type x;                                      \
-    memcpy(&x, from + i * stride, sizeof x);     \
-    out[i] = (T)x;                               \
+#define LOAD(type)                           \
+  for (int64_t i = 0; i < n; i++) {          \
+    type x;                                  \
+    memcpy(&x, from + i * stride, sizeof x); \
+    out[i] = (T)x;                           \
   }
   if (bytes == (int)sizeof(T) && stride == bytes) {
     memcpy(out, from, (size_t)n * sizeof(T));
@@ -64,9 +64,25 @@ static bool SORT_OF(keys)(const cpu_kernel_sort_order *o,
   return odd;
 }
 
+static void SORT_OF(numbers)(const cpu_kernel_sort_order *o, const void *keys,
+                             int64_t n, void *out)
+{
+  const T *k = keys;
+  T *x = out;
+  const T sign = (T)1 << (o->bits - 1);
+  const T all = sign | (sign - 1);
+  const T flip = o->descending ? all : 0;
+  const T plus = o->is_float || o->is_signed ? sign : 0;
+  const T minus = o->is_float ? all : plus;
+  for (int64_t i = 0; i < n; i++) {
+    const T v = k[i] ^ flip;
+    x[i] = v ^ (v & sign ? plus : minus);
+  }
+}
+
 // Counts for each key those that go before it: smaller ones, and equal ones
 // that stand before it.
-static void SORT_OF(places)(const void *keys, int64_t n, uint32_t *out)
+static void SORT_OF(slots)(const void *keys, int64_t n, uint32_t *out)
 {
   enum { LANES = 64 / sizeof(T) };
   const T *k = keys;

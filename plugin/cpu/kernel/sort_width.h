@@ -1,5 +1,5 @@
-// kernel/sort_width: keys for one vector width. Each of sort_16.c, sort_32.c and
-// sort_64.c is this text, compiled for other processors, with
+// kernel/sort_width: keys for one vector width. Each of sort_16.c, sort_32.c
+// and sort_64.c is this text, compiled for other processors, with
 //   SORT_NAME  the array of functions
 // The loops are plain ones of a form that compilers turn into vectors.
 #include <string.h>
@@ -17,6 +17,6 @@
 #include "kernel/sort_type.h"
 
 const cpu_kernel_sort_fns SORT_NAME[2] = {
-  { keys_32, places_32, below_32 },
-  { keys_64, places_64, below_64 },
+  { keys_32, numbers_32, slots_32, below_32 },
+  { keys_64, numbers_64, slots_64, below_64 },
 };

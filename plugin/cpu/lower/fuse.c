@@ -175,8 +175,8 @@ static void keep_first(const cpu_lower_fusion *f, uint32_t i,
     const cx_hlo_op *user = f->uses->ops[use->user];
     const int64_t n = first_taken(f, op, use);
     for (uint32_t r = 0; r < op->n_results; r++) {
-      const bool other = use->operand >= 0 &&
-                         user->operands[use->operand] != &op->results[r];
+      const bool other =
+          use->operand >= 0 && user->operands[use->operand] != &op->results[r];
       if (!other && n > keep[r]) keep[r] = n;
     }
   }
@@ -234,7 +234,10 @@ static calx_status *fuse_op(cpu_lower_fusion *f, uint32_t i)
   }
   switch (cpu_jit_class_of(op)) {
     case CPU_JIT_ELEMENT:
-    case CPU_JIT_INDEX: return fuse_loop_op(f, i);
+    case CPU_JIT_INDEX:
+      return cpu_jit_has_pieces(op)
+                 ? cpu_lower_fuse_new_loop(f, i, op, cpu_lower_result_type(op))
+                 : fuse_loop_op(f, i);
     case CPU_JIT_REDUCE: return cpu_lower_fuse_reduction(f, i);
     case CPU_JIT_ROOT:
       return cpu_lower_fuse_new_loop(f, i, op, cpu_lower_result_type(op));

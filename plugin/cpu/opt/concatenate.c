@@ -34,7 +34,8 @@ static size_t group(cpu_opt_walk *w, cx_hlo_value **list, size_t n, int64_t dim)
 
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  if (op->kind != CX_HLO_OP_CONCATENATE || op->n_operands <= CPU_JIT_PIECES) {
+  if (op->kind != CX_HLO_OP_CONCATENATE || op->n_operands <= CPU_JIT_PIECES ||
+      cpu_jit_has_pieces(op)) {
     return NULL;
   }
   const int64_t dim = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);

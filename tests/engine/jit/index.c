@@ -277,8 +277,44 @@ static void test_cases(void **state)
   }
 }
 
+// Pieces that are copied: of other lengths, one empty, one computed, between
+// those of others; more than a loop takes.
+static void test_pieces(void **state)
+{
+  (void)state;
+  static const char *const texts[] = {
+    "func.func @main(%x: tensor<3x40xf32>, %y: tensor<3x0xf32>, %z: "
+    "tensor<40x3xf32>) -> tensor<3x97xf32> {\n"
+    "  %a = stablehlo.add %x, %x : tensor<3x40xf32>\n"
+    "  %t = stablehlo.transpose %z, dims = [1, 0] : (tensor<40x3xf32>) -> "
+    "tensor<3x40xf32>\n"
+    "  %s = stablehlo.slice %x [0:3, 5:22] : (tensor<3x40xf32>) -> "
+    "tensor<3x17xf32>\n"
+    "  %0 = stablehlo.concatenate %a, %y, %s, %t, dim = 1 : (tensor<3x40xf32>, "
+    "tensor<3x0xf32>, tensor<3x17xf32>, tensor<3x40xf32>) -> tensor<3x97xf32>\n"
+    "  return %0 : tensor<3x97xf32>\n}",
+    "func.func @main(%x: tensor<5000xi8>, %y: tensor<1xi8>) -> "
+    "tensor<10002xi8> {\n"
+    "  %0 = stablehlo.concatenate %y, %x, %x, %y, dim = 0 : (tensor<1xi8>, "
+    "tensor<5000xi8>, tensor<5000xi8>, tensor<1xi8>) -> tensor<10002xi8>\n"
+    "  return %0 : tensor<10002xi8>\n}",
+    "func.func @main(%x: tensor<2x9x3xf32>, %y: tensor<2x8x3xf32>) -> "
+    "tensor<2x77x3xf32> {\n"
+    "  %0 = stablehlo.concatenate %x, %y, %x, %y, %x, %y, %x, %y, %x, dim = 1 "
+    ": (tensor<2x9x3xf32>, tensor<2x8x3xf32>, tensor<2x9x3xf32>, "
+    "tensor<2x8x3xf32>, tensor<2x9x3xf32>, tensor<2x8x3xf32>, "
+    "tensor<2x9x3xf32>, tensor<2x8x3xf32>, tensor<2x9x3xf32>) -> "
+    "tensor<2x77x3xf32>\n"
+    "  return %0 : tensor<2x77x3xf32>\n}",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    harness_check(&(harness_case){ texts[i], 0, HARNESS_SPECIAL });
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_pieces),
+                                      cmocka_unit_test(test_cases) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,8 +152,8 @@ static void sort_text(const sort_case *c, char *out, size_t room)
 {
   const bool jax = strcmp(c->elem, "f32") == 0;
   const char *how = jax || strcmp(c->elem, "f64") == 0 ? "TOTALORDER"
-                    : c->elem[0] == 'u'                 ? "UNSIGNED"
-                                                        : "SIGNED";
+                    : c->elem[0] == 'u'                ? "UNSIGNED"
+                                                       : "SIGNED";
   const int64_t keep = c->keep == 0 ? c->n : c->keep;
   char whole[128], part[128];
   snprintf(whole, sizeof whole, "%lldx%lldx%lldx", (long long)c->outer,
