@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "kernel/attention_plan.h"
-#include "kernel/half.h"
 #include "kernel/lanes.h"
 
 // A score this far below its row's largest one has a probability of 0.
@@ -32,12 +31,7 @@ static void take(const cpu_kernel_attention_plan *p, int t, const void *from,
   const int64_t base = offset(p, t, batch);
   for (int64_t i = 0; i < n; i++, to += to_row) {
     const int64_t at = base + (first + i) * l->row;
-    if (p->d.type == CX_HLO_BF16) {
-      const uint16_t *x = (const uint16_t *)from + at;
-      for (int64_t j = 0; j < columns; j++) {
-        to[j] = cpu_kernel_bf16_widen(x[j * l->column]);
-      }
-    } else if (l->column == 1) {
+    if (l->column == 1) {
       memcpy(to, (const float *)from + at, sizeof *to * (size_t)columns);
     } else {
       const float *x = (const float *)from + at;
@@ -59,15 +53,8 @@ static void give(const cpu_kernel_attention_plan *p, int t, void *out,
   for (int64_t i = 0; i < n; i++, x += x_row) {
     const int64_t at = base + (first + i) * l->row;
     const float by = sums == NULL ? factor : factor / sums[i];
-    if (p->d.type == CX_HLO_BF16) {
-      uint16_t *to = (uint16_t *)out + at;
-      for (int64_t j = 0; j < columns; j++) {
-        to[j * l->column] = cpu_kernel_bf16_round(x[j] * by);
-      }
-    } else {
-      float *to = (float *)out + at;
-      for (int64_t j = 0; j < columns; j++) to[j * l->column] = x[j] * by;
-    }
+    float *to = (float *)out + at;
+    for (int64_t j = 0; j < columns; j++) to[j * l->column] = x[j] * by;
   }
 }
 
@@ -87,27 +74,27 @@ static void turn(const cpu_kernel_attention_plan *p, const float *x,
 
 // ---- one head ---------------------------------------------------------------
 
-typedef struct attention_run {
+typedef struct heads_run {
   const cpu_kernel_attention_plan *p;
   cpu_threads *pool;
   unsigned char *scratch;
   void *tensors[CPU_KERNEL_ATTENTION_TENSORS];
-} attention_run;
+} heads_run;
 
-typedef struct head {
-  const attention_run *r;
+typedef struct one_head {
+  const heads_run *r;
   const cpu_kernel_attention_plan *p;
   int64_t batch;
   float *m[CPU_KERNEL_ATTENTION_MATRICES];
   bool finite;        // what a probability of 0 is multiplied with
   int64_t row, rows;  // of the strip
   cpu_kernel_attention_strip strip;
-} head;
+} one_head;
 
-static head head_of(const attention_run *r, int64_t batch)
+static one_head head_of(const heads_run *r, int64_t batch)
 {
   const cpu_kernel_attention_plan *p = r->p;
-  head h = { .r = r, .p = p, .batch = batch };
+  one_head h = { .r = r, .p = p, .batch = batch };
   float *scratch = (float *)(r->scratch + (size_t)cpu_kernel_rank(r->pool) *
                                               p->scratch_each);
   for (int i = 0; i < CPU_KERNEL_ATTENTION_MATRICES; i++)
@@ -127,10 +114,10 @@ static head head_of(const attention_run *r, int64_t batch)
 
 // Takes K and V. Without the gradient CPU_KERNEL_ATTENTION_V_TURNED is free: K
 // is dense there first.
-static void begin_head(head *h)
+static void begin_head(one_head *h)
 {
   const cpu_kernel_attention_plan *p = h->p;
-  const attention_run *r = h->r;
+  const heads_run *r = h->r;
   float *k = h->m[CPU_KERNEL_ATTENTION_K_DENSE],
         *v = h->m[CPU_KERNEL_ATTENTION_V_DENSE];
   const int64_t keys = p->d.keys, more = p->wide_keys - keys;
@@ -149,7 +136,7 @@ static void begin_head(head *h)
 }
 
 // The columns that the mask shows to some row of the strip; false: none.
-static bool shown_columns(const head *h, int64_t *lo, int64_t *hi)
+static bool shown_columns(const one_head *h, int64_t *lo, int64_t *hi)
 {
   const cpu_kernel_attention_strip *s = &h->strip;
   const unsigned char *mask = s->mask;
@@ -169,7 +156,7 @@ static bool shown_columns(const head *h, int64_t *lo, int64_t *hi)
   return *lo < *hi;
 }
 
-static void compute_scores(head *h)
+static void compute_scores(one_head *h)
 {
   const cpu_kernel_attention_plan *p = h->p;
   cpu_kernel_attention_strip *s = &h->strip;
@@ -192,7 +179,7 @@ static void compute_scores(head *h)
 
 // Whether the scores that were left out have a probability of 0 in each row,
 // which no NaN hides.
-static bool may_leave_out(const head *h)
+static bool may_leave_out(const one_head *h)
 {
   bool may = h->finite;
   for (int64_t i = 0; i < h->rows; i++) {
@@ -202,10 +189,10 @@ static bool may_leave_out(const head *h)
 }
 
 // exp(score - most) of the rows from h->row on.
-static void make_strip(head *h)
+static void make_strip(one_head *h)
 {
   const cpu_kernel_attention_plan *p = h->p;
-  const attention_run *r = h->r;
+  const heads_run *r = h->r;
   cpu_kernel_attention_strip *s = &h->strip;
   const int64_t left = p->d.rows - h->row;
   h->rows = s->rows = left < p->strip ? left : p->strip;
@@ -237,14 +224,14 @@ static void make_strip(head *h)
 }
 
 // The columns of the strip that are keys.
-static int64_t keys_of(const head *h)
+static int64_t keys_of(const one_head *h)
 {
   const int64_t hi = h->strip.hi;
   return (hi < h->p->d.keys ? hi : h->p->d.keys) - h->strip.lo;
 }
 
 // to (strip, wide) = x (strip, keys) b (keys, wide).
-static void times_keys(const head *h, const float *x, const float *b,
+static void times_keys(const one_head *h, const float *x, const float *b,
                        int64_t wide, float *to)
 {
   h->p->loops->multiply(
@@ -262,7 +249,7 @@ static void times_keys(const head *h, const float *x, const float *b,
 }
 
 // to (keys, wide) += x (strip, keys) transposed, times b (strip, wide).
-static void add_turned(const head *h, const float *x, const float *b,
+static void add_turned(const one_head *h, const float *x, const float *b,
                        int64_t wide, float *to)
 {
   h->p->loops->multiply(
@@ -282,10 +269,10 @@ static void add_turned(const head *h, const float *x, const float *b,
 
 static void run_forward(void *user, int64_t from, int64_t to)
 {
-  const attention_run *r = user;
+  const heads_run *r = user;
   const cpu_kernel_attention_plan *p = r->p;
   const int64_t strips = (p->d.rows + p->strip - 1) / p->strip;
-  head h = { 0 };
+  one_head h = { 0 };
   for (int64_t i = from; i < to; i++) {
     if (i == from || i % p->parts == 0) {
       h = head_of(r, i / p->parts);
@@ -305,7 +292,7 @@ static void run_forward(void *user, int64_t from, int64_t to)
   }
 }
 
-static void backward_strip(head *h)
+static void backward_strip(one_head *h)
 {
   const cpu_kernel_attention_plan *p = h->p;
   const cpu_kernel_attention_strip *s = &h->strip;
@@ -343,7 +330,8 @@ static void backward_strip(head *h)
 
 // Whether all rows of a tensor that a probability of 0 is multiplied with are
 // finite. The first strip's scratch is free before the strips.
-static bool rows_are_finite(const head *h, int t, float *scratch, int64_t wide)
+static bool rows_are_finite(const one_head *h, int t, float *scratch,
+                            int64_t wide)
 {
   bool finite = true;
   for (int64_t row = 0; finite && row < h->p->d.rows; row += h->p->strip) {
@@ -357,10 +345,10 @@ static bool rows_are_finite(const head *h, int t, float *scratch, int64_t wide)
 
 static void run_backward(void *user, int64_t from, int64_t to)
 {
-  const attention_run *r = user;
+  const heads_run *r = user;
   const cpu_kernel_attention_plan *p = r->p;
   for (int64_t i = from; i < to; i++) {
-    head h = head_of(r, i);
+    one_head h = head_of(r, i);
     begin_head(&h);
     h.finite =
         h.finite &&
@@ -388,7 +376,7 @@ calx_status *cpu_kernel_attention_run(const cpu_kernel *kernel,
                                       cpu_threads *pool, void *const *buffers)
 {
   const cpu_kernel_attention_plan *p = kernel->plan;
-  attention_run r = { .p = p, .pool = pool };
+  heads_run r = { .p = p, .pool = pool };
   int next = 0;
   for (int t = 0; t < CPU_KERNEL_ATTENTION_TENSORS; t++) {
     if (cpu_kernel_attention_has(&p->d, t)) r.tensors[t] = buffers[next++];

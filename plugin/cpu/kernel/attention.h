@@ -48,7 +48,7 @@ typedef struct cpu_kernel_attention_layout {
 // q k^T; factor[t] multiplies what is written to OUT, DQ, DK, DV.
 typedef struct cpu_kernel_attention_desc {
   int64_t kind, choice;
-  int64_t type;      // F32 or BF16, of all tensors but the mask
+  int64_t type;      // F32, of all tensors but an i1 mask
   int64_t backward;  // 0 or 1
   int64_t masking, hidden, scale, factor[4];
   int64_t n_batch, batch[CPU_KERNEL_ATTENTION_DIMS];
@@ -62,7 +62,14 @@ _Static_assert(CPU_KERNEL_ATTENTION_TENSORS <= CPU_KERNEL_BUFFERS, "too many");
 
 // Whether the kernel has a buffer for the tensor. Buffers are in the tensors'
 // order.
-bool cpu_kernel_attention_has(const cpu_kernel_attention_desc *d, int tensor);
+static inline bool cpu_kernel_attention_has(const cpu_kernel_attention_desc *d,
+                                            int t)
+{
+  if (t == CPU_KERNEL_ATTENTION_MASK) {
+    return d->masking != CPU_KERNEL_ATTENTION_NO_MASK;
+  }
+  return t <= CPU_KERNEL_ATTENTION_OUT || d->backward != 0;
+}
 // The number of buffers, and their sizes in bytes; 0: the description is not
 // sound.
 size_t cpu_kernel_attention_sizes(const cpu_kernel_desc *desc,

@@ -14,17 +14,6 @@
 
 // ---- checking ---------------------------------------------------------------
 
-int64_t cpu_kernel_attention_columns(const cpu_kernel_attention_desc *d, int t)
-{
-  switch (t) {
-    case CPU_KERNEL_ATTENTION_MASK: return d->keys;
-    case CPU_KERNEL_ATTENTION_V:
-    case CPU_KERNEL_ATTENTION_OUT:
-    case CPU_KERNEL_ATTENTION_DV: return d->value_width;
-    default: return d->width;
-  }
-}
-
 static int64_t rows_of(const cpu_kernel_attention_desc *d, int t)
 {
   return t == CPU_KERNEL_ATTENTION_K || t == CPU_KERNEL_ATTENTION_V ||
@@ -60,10 +49,9 @@ static int64_t extent(const cpu_kernel_attention_desc *d, int t)
 // All sizes are above 0 and their product is bounded.
 static bool is_sound(const cpu_kernel_attention_desc *d, int64_t *batches)
 {
-  if ((d->type != CX_HLO_F32 && d->type != CX_HLO_BF16) || d->backward < 0 ||
-      d->backward > 1 || d->masking < 0 ||
-      d->masking >= CPU_KERNEL_ATTENTION_MASKINGS || d->n_batch < 0 ||
-      d->n_batch > CPU_KERNEL_ATTENTION_DIMS) {
+  if (d->type != CX_HLO_F32 || d->backward < 0 || d->backward > 1 ||
+      d->masking < 0 || d->masking >= CPU_KERNEL_ATTENTION_MASKINGS ||
+      d->n_batch < 0 || d->n_batch > CPU_KERNEL_ATTENTION_DIMS) {
     return false;
   }
   int64_t bound = 1, n = 0;
@@ -74,14 +62,6 @@ static bool is_sound(const cpu_kernel_attention_desc *d, int64_t *batches)
   }
   return d->masking == CPU_KERNEL_ATTENTION_NO_MASK ||
          d->layout[CPU_KERNEL_ATTENTION_MASK].column == 1;
-}
-
-bool cpu_kernel_attention_has(const cpu_kernel_attention_desc *d, int t)
-{
-  if (t == CPU_KERNEL_ATTENTION_MASK) {
-    return d->masking != CPU_KERNEL_ATTENTION_NO_MASK;
-  }
-  return t <= CPU_KERNEL_ATTENTION_OUT || d->backward != 0;
 }
 
 size_t cpu_kernel_attention_sizes(const cpu_kernel_desc *desc,

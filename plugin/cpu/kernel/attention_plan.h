@@ -35,8 +35,17 @@ typedef struct cpu_kernel_attention_plan {
 } cpu_kernel_attention_plan;
 
 // Of a tensor of one head.
-int64_t cpu_kernel_attention_columns(const cpu_kernel_attention_desc *d,
-                                     int tensor);
+static inline int64_t cpu_kernel_attention_columns(
+    const cpu_kernel_attention_desc *d, int t)
+{
+  switch (t) {
+    case CPU_KERNEL_ATTENTION_MASK: return d->keys;
+    case CPU_KERNEL_ATTENTION_V:
+    case CPU_KERNEL_ATTENTION_OUT:
+    case CPU_KERNEL_ATTENTION_DV: return d->value_width;
+    default: return d->width;
+  }
+}
 
 cpu_kernel_run_buffers_fn cpu_kernel_attention_run;
 

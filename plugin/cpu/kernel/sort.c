@@ -49,16 +49,18 @@ static void run_lines(void *user, int64_t lo, int64_t hi)
   for (int64_t i = lo; i < hi; i++) run_line(r, i, rank);
 }
 
+// The buffers are the keys, what lies beside them (or the keys again), one or
+// two results, and scratch.
 static calx_status *run_sort(const cpu_kernel *kernel, cpu_threads *pool,
-                             const void *lhs, const void *rhs, void *out,
-                             void *second, unsigned char *scratch)
+                             void *const *buffers)
 {
   const cpu_kernel_sort_plan *p = kernel->plan;
+  const int n = kernel->n_buffers;
   sort_run r = { .p = p,
                  .pool = pool,
-                 .in = { lhs, rhs },
-                 .out = { out, second },
-                 .scratch = scratch };
+                 .in = { buffers[0], buffers[1] },
+                 .out = { buffers[2], n == 4 ? buffers[3] : NULL },
+                 .scratch = buffers[n] };
   const int64_t lines = p->d.outer * p->d.inner;
   if (p->chunks > 1) {
     for (int64_t i = 0; i < lines; i++) run_line(&r, i, 0);
@@ -111,10 +113,10 @@ static void reserve(cpu_kernel *kernel, cpu_kernel_sort_plan *p)
   const size_t item = (p->wide ? 8 : 4) * (size_t)(pairs ? 2 : 1);
   const size_t total = (size_t)(d->outer * d->n * d->inner);
   kernel->bytes[0] = kernel->bytes[2] = total * (size_t)p->size[0];
-  if (d->payload != CPU_KERNEL_SORT_ALONE) {
-    kernel->second = total * (size_t)p->size[1];
-  }
-  if (d->payload == CPU_KERNEL_SORT_BESIDE) kernel->bytes[1] = kernel->second;
+  const size_t beside = total * (size_t)p->size[1];
+  kernel->n_buffers = d->payload == CPU_KERNEL_SORT_ALONE ? 3 : 4;
+  if (d->payload != CPU_KERNEL_SORT_ALONE) kernel->bytes[3] = beside;
+  if (d->payload == CPU_KERNEL_SORT_BESIDE) kernel->bytes[1] = beside;
   if (d->n <= CPU_KERNEL_SORT_SHORT) return;
   p->items_each = ((size_t)p->room * item + 63) / 64 * 64;
   const int counts = p->chunks > 1 ? p->chunks : CPU_KERNEL_SORT_DIGITS;
@@ -133,7 +135,7 @@ calx_status *cpu_kernel_sort_new(cpu_kernel *kernel)
   cpu_kernel_sort_plan *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
   cpu_kernel_set(kernel, NULL, p, "sort");
-  kernel->run_pair = run_sort;
+  kernel->run_buffers = run_sort;
   set_plan(p, &d, kernel->threads);
   reserve(kernel, p);
   return NULL;

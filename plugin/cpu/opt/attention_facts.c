@@ -12,8 +12,7 @@
 
 static bool is_float(const cx_hlo_value *v)
 {
-  const cx_hlo_elem e = v->type.tensor.elem;
-  return e == CX_HLO_F32 || e == CX_HLO_BF16;
+  return v->type.tensor.elem == CX_HLO_F32;
 }
 
 // The number that all elements are equal to.
@@ -21,15 +20,9 @@ static bool number_of(const cx_hlo_value *v, double *out)
 {
   const unsigned char *element = is_float(v) ? cpu_opt_splat(v) : NULL;
   if (element == NULL) return false;
-  if (v->type.tensor.elem == CX_HLO_F32) {
-    float x;
-    memcpy(&x, element, sizeof x);
-    *out = (double)x;
-  } else {
-    uint16_t x;
-    memcpy(&x, element, sizeof x);
-    *out = (double)cpu_kernel_bf16_widen(x);
-  }
+  float x;
+  memcpy(&x, element, sizeof x);
+  *out = (double)x;
   return true;
 }
 
@@ -375,7 +368,6 @@ bool cpu_opt_attention_fact(cpu_opt_attention *a, const cx_hlo_op *op,
     case CX_HLO_OP_BROADCAST_IN_DIM:
       *out = *x;
       return cpu_opt_axes_move(op, &x->axes, &out->axes);
-    case CX_HLO_OP_CONVERT: *out = *x; return true;
     case CX_HLO_OP_NEGATE:
       *out = *x;
       for (size_t i = 0; i < out->n; i++) out->terms[i].coefficient *= -1;

@@ -1,5 +1,5 @@
-// opt/loop_products: products of a while over the rows of tensors become one product
-// over all rows.
+// opt/loop_products: products of a while over the rows of tensors become one
+// product over all rows.
 //
 // A product of row i of an outside tensor with an outside value becomes row i
 // of the product of the whole tensor, which the pass "loops" then moves before

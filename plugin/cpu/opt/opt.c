@@ -26,12 +26,15 @@ static const pass once[] = {
 };
 
 static const pass rounds[] = {
-  { "algebra", cpu_opt_algebra, false },   { "shapes", cpu_opt_shapes, false },
-  { "fold", cpu_opt_fold, false },         { "move", cpu_opt_move, false },
+  { "algebra", cpu_opt_algebra, false },
+  { "shapes", cpu_opt_shapes, false },
+  { "fold", cpu_opt_fold, false },
+  { "move", cpu_opt_move, false },
   { "products", cpu_opt_products, false },
   { "loop_products", cpu_opt_loop_products, false },
   { "loops", cpu_opt_loops, false },
-  { "cse", cpu_opt_cse, false },           { "dce", cpu_opt_dce, false },
+  { "cse", cpu_opt_cse, false },
+  { "dce", cpu_opt_dce, false },
 };
 
 static const pass last[] = {

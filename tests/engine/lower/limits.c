@@ -26,8 +26,10 @@ static const refusal refusals[] = {
     "main: f64[" HUGE ",4] is larger than any memory" },
   // 2^31 elements in each direction.
   { "func.func @main(%x: tensor<2147483648x1xi8>) -> tensor<i1> {\n"
-    "%0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : "
+    "%d = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : "
     "(tensor<2147483648x1xi8>, tensor<2147483648x1xi8>) -> "
+    "tensor<2147483648x2147483648xi8>\n"
+    "%0 = stablehlo.reverse %d, dims = [0] : "
     "tensor<2147483648x2147483648xi8>\n"
     "%1 = stablehlo.slice %0 [0:1, 0:1] : (tensor<2147483648x2147483648xi8>) "
     "-> tensor<1x1xi8>\n"
