@@ -1,6 +1,6 @@
 // api/compile: programs become executables.
 //
-// A program is text. Compilation measures kernels on threads of its own, which
+// A program is text or bytecode. Compilation measures kernels on threads of its own, which
 // are as many as a device has, so a client compiles one program at a time.
 // Launches run on the devices' threads meanwhile.
 #include <string.h>
@@ -17,7 +17,6 @@ static bool is_format(const PJRT_Program *p, const char *name)
 
 static calx_status *check_program(const PJRT_Program *p)
 {
-  static const char bytecode[4] = { 'M', 'L', '\xef', 'R' };
   CALX_TRY(cpu_api_check_size("PJRT_Program", PJRT_Program_STRUCT_SIZE,
                               p->struct_size));
   if (p->code == NULL || p->format == NULL) {
@@ -26,18 +25,12 @@ static calx_status *check_program(const PJRT_Program *p)
   int shown = p->format_size < 40 ? (int)p->format_size : 40;
   if (is_format(p, "hlo") || is_format(p, "hlo_with_config")) {
     return cx_error(CALX_UNIMPLEMENTED,
-                    "a program of format '%.*s'; this engine reads StableHLO "
-                    "as text, with format 'mlir'",
+                    "a program of format '%.*s'; this engine reads StableHLO, "
+                    "with format 'mlir'",
                     shown, p->format);
   }
   if (!is_format(p, "mlir")) {
     return cx_invalid("Unknown program format '%.*s'.", shown, p->format);
-  }
-  if (p->code_size >= sizeof bytecode &&
-      memcmp(p->code, bytecode, sizeof bytecode) == 0) {
-    return cx_error(CALX_UNIMPLEMENTED,
-                    "a program as MLIR bytecode; this engine reads StableHLO "
-                    "as text");
   }
   return NULL;
 }
