@@ -68,7 +68,7 @@ static calx_tensor *long_chain(void)
   return sum;
 }
 
-// More pieces than a compiled concatenation takes.
+// A sum over more pieces than one compiled loop takes.
 static calx_tensor *many_pieces(void)
 {
   calx_tensor *pieces[PIECES];

@@ -1,8 +1,8 @@
 // api/compile: programs become executables.
 //
-// A program is text or bytecode. Compilation measures kernels on threads of its own, which
-// are as many as a device has, so a client compiles one program at a time.
-// Launches run on the devices' threads meanwhile.
+// A program is text or bytecode. Compilation measures kernels on threads of its
+// own, which are as many as a device has, so a client compiles one program at a
+// time. Launches run on the devices' threads meanwhile.
 #include <string.h>
 
 #include "api/api.h"

@@ -301,9 +301,9 @@ static void test_topology(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    HOST_TEST(test_formats), HOST_TEST(test_bytecode),
-    HOST_TEST(test_options), HOST_TEST(test_facts),
-    HOST_TEST(test_deleted), HOST_TEST(test_bytes),   HOST_TEST(test_topology),
+    HOST_TEST(test_formats),  HOST_TEST(test_bytecode), HOST_TEST(test_options),
+    HOST_TEST(test_facts),    HOST_TEST(test_deleted),  HOST_TEST(test_bytes),
+    HOST_TEST(test_topology),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
