@@ -6,8 +6,10 @@
 calx_status *cx_hlo_reader_start(cx_hlo_reader *r, const char *text,
                                  size_t size, const char *file)
 {
-  *r = (cx_hlo_reader){ .scan = { text, text, text + size,
-                                  file == NULL ? "text" : file } };
+  *r = (cx_hlo_reader){ .scan = { .start = text,
+                                  .at = text,
+                                  .end = text + size,
+                                  .file = file == NULL ? "text" : file } };
   if (size > UINT32_MAX / 2) {
     return cx_invalid("%s: %zu bytes are too many", r->scan.file, size);
   }
