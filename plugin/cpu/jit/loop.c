@@ -376,6 +376,7 @@ static int64_t pieces(cpu_jit_env *env, const cpu_jit_kernel *k, bool emits)
         .values = &v, .n = 1, .buffer = k->n_inputs, .whole = op, .first = first
       };
       LLVMValueRef none = cpu_jit_i64(env, 0);
+      cpu_jit_forget(env);  // what the loop of another piece has computed
       env->lo = cpu_jit_op2(env, LLVMSub, lo, cpu_jit_i64(env, begin), 0);
       LLVMValueRef before = cpu_jit_compare(env, LLVMIntSLT, env->lo, none, 0);
       env->lo = cpu_jit_choose(env, before, none, env->lo, 0);

@@ -244,8 +244,8 @@ INLINE void FFT_OF(stage)(const int radix, const int source, const int sink,
   for (int64_t k = 1; source == FFT_OF(VECTORS) && k < done; k++) {
     b.w = table + 2 * (radix + k * (radix - 1));
     b.x++;
-    b.y++;
-    b.to += b.to_step;
+    if (b.y != NULL) b.y++;
+    if (b.to != NULL) b.to += b.to_step;
     FFT_OF(butterflies)(radix, true, source, sink, &b);
   }
 }
