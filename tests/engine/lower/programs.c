@@ -16,6 +16,35 @@ typedef struct program_case {
   const char *text;
 } program_case;
 
+// A loop of n iterations over the five rows of %x, from the last: products of
+// rows, of a variable, and sums of both.
+#define PRODUCTS_OF_A_LOOP(n)                                                                                                                          \
+  "func.func @main(%x: tensor<5x2x3xf32>, %w: tensor<3x4xf32>, %h: tensor<2x3xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32>) {\n"        \
+  "%c = stablehlo.constant dense<0> : tensor<i32>\n"                                                                                                   \
+  "%n = stablehlo.constant dense<" n                                                                                                                   \
+  "> : tensor<i32>\n"                                                                                                                                  \
+  "%last = stablehlo.constant dense<4> : tensor<i32>\n"                                                                                                \
+  "%one = stablehlo.constant dense<1> : tensor<i32>\n"                                                                                                 \
+  "%z = stablehlo.constant dense<0.5> : tensor<3x4xf32>\n"                                                                                             \
+  "%r:4 = stablehlo.while(%i = %c, %a = %z, %b = %z, %s = %h) : tensor<i32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32>\n"                      \
+  "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"                                                              \
+  "stablehlo.return %p : tensor<i1> }\n"                                                                                                               \
+  "do { %j = stablehlo.add %i, %one : tensor<i32>\n"                                                                                                   \
+  "%k = stablehlo.subtract %last, %i : tensor<i32>\n"                                                                                                  \
+  "%0 = stablehlo.dynamic_slice %x, %k, %c, %c, sizes = [1, 2, 3] : (tensor<5x2x3xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x2x3xf32>\n" \
+  "%1 = stablehlo.reshape %0 : (tensor<1x2x3xf32>) -> tensor<2x3xf32>\n"                                                                               \
+  "%2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"                          \
+  "%3 = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"                          \
+  "%4 = stablehlo.add %2, %3 : tensor<2x4xf32>\n"                                                                                                      \
+  "%g = stablehlo.tanh %4 : tensor<2x4xf32>\n"                                                                                                         \
+  "%5 = stablehlo.dot_general %1, %g, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>\n"                          \
+  "%6 = stablehlo.add %a, %5 : tensor<3x4xf32>\n"                                                                                                      \
+  "%7 = stablehlo.dot_general %s, %g, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>\n"                          \
+  "%8 = stablehlo.add %7, %b : tensor<3x4xf32>\n"                                                                                                      \
+  "%t = stablehlo.slice %g [0:2, 0:3] : (tensor<2x4xf32>) -> tensor<2x3xf32>\n"                                                                        \
+  "stablehlo.return %j, %6, %8, %t : tensor<i32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32> }\n"                                               \
+  "return %r#1, %r#2, %r#3 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32> }"
+
 static const program_case cases[] = {
   { "chain",
     "func.func @main(%a: tensor<5x7xf32>, %b: tensor<7xf32>) -> "
@@ -171,56 +200,8 @@ static const program_case cases[] = {
     "stablehlo.return %j, %b, %u : tensor<i32>, tensor<4xf32>, "
     "tensor<6x4xf32> }\n"
     "return %r#2 : tensor<6x4xf32> }" },
-  { "products of a loop over rows",
-    "func.func @main(%x: tensor<5x2x3xf32>, %w: tensor<3x4xf32>, %h: tensor<2x3xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32>) {\n"
-    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
-    "%n = stablehlo.constant dense<5> : tensor<i32>\n"
-    "%last = stablehlo.constant dense<4> : tensor<i32>\n"
-    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
-    "%z = stablehlo.constant dense<0.5> : tensor<3x4xf32>\n"
-    "%r:4 = stablehlo.while(%i = %c, %a = %z, %b = %z, %s = %h) : tensor<i32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32>\n"
-    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
-    "stablehlo.return %p : tensor<i1> }\n"
-    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
-    "%k = stablehlo.subtract %last, %i : tensor<i32>\n"
-    "%0 = stablehlo.dynamic_slice %x, %k, %c, %c, sizes = [1, 2, 3] : (tensor<5x2x3xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x2x3xf32>\n"
-    "%1 = stablehlo.reshape %0 : (tensor<1x2x3xf32>) -> tensor<2x3xf32>\n"
-    "%2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"
-    "%3 = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"
-    "%4 = stablehlo.add %2, %3 : tensor<2x4xf32>\n"
-    "%g = stablehlo.tanh %4 : tensor<2x4xf32>\n"
-    "%5 = stablehlo.dot_general %1, %g, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>\n"
-    "%6 = stablehlo.add %a, %5 : tensor<3x4xf32>\n"
-    "%7 = stablehlo.dot_general %s, %g, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>\n"
-    "%8 = stablehlo.add %7, %b : tensor<3x4xf32>\n"
-    "%t = stablehlo.slice %g [0:2, 0:3] : (tensor<2x4xf32>) -> tensor<2x3xf32>\n"
-    "stablehlo.return %j, %6, %8, %t : tensor<i32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32> }\n"
-    "return %r#1, %r#2, %r#3 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32> }" },
-  { "products of a loop over some rows",
-    "func.func @main(%x: tensor<5x2x3xf32>, %w: tensor<3x4xf32>, %h: tensor<2x3xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32>) {\n"
-    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
-    "%n = stablehlo.constant dense<3> : tensor<i32>\n"
-    "%last = stablehlo.constant dense<4> : tensor<i32>\n"
-    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
-    "%z = stablehlo.constant dense<0.5> : tensor<3x4xf32>\n"
-    "%r:4 = stablehlo.while(%i = %c, %a = %z, %b = %z, %s = %h) : tensor<i32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32>\n"
-    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
-    "stablehlo.return %p : tensor<i1> }\n"
-    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
-    "%k = stablehlo.subtract %last, %i : tensor<i32>\n"
-    "%0 = stablehlo.dynamic_slice %x, %k, %c, %c, sizes = [1, 2, 3] : (tensor<5x2x3xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x2x3xf32>\n"
-    "%1 = stablehlo.reshape %0 : (tensor<1x2x3xf32>) -> tensor<2x3xf32>\n"
-    "%2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"
-    "%3 = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"
-    "%4 = stablehlo.add %2, %3 : tensor<2x4xf32>\n"
-    "%g = stablehlo.tanh %4 : tensor<2x4xf32>\n"
-    "%5 = stablehlo.dot_general %1, %g, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>\n"
-    "%6 = stablehlo.add %a, %5 : tensor<3x4xf32>\n"
-    "%7 = stablehlo.dot_general %s, %g, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>\n"
-    "%8 = stablehlo.add %7, %b : tensor<3x4xf32>\n"
-    "%t = stablehlo.slice %g [0:2, 0:3] : (tensor<2x4xf32>) -> tensor<2x3xf32>\n"
-    "stablehlo.return %j, %6, %8, %t : tensor<i32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32> }\n"
-    "return %r#1, %r#2, %r#3 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32> }" },
+  { "products of a loop over rows", PRODUCTS_OF_A_LOOP("5") },
+  { "products of a loop over some rows", PRODUCTS_OF_A_LOOP("3") },
   { "branches",
     "func.func @main(%x: tensor<4xf32>, %k: tensor<i32>) -> (tensor<4xf32>, "
     "tensor<4xf32>) {\n"
