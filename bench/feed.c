@@ -77,17 +77,9 @@ static void write_results(const bench_run *r, const char *path)
 
 int main(int argc, char **argv)
 {
-  if (argc < 4 || argv[1][0] == '-') {
-    const bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
-    if (!help) fprintf(stderr, "%s: three files are wanted\n", argv[0]);
-    fputs("usage: " USAGE, help ? stdout : stderr);
-    return help ? 0 : 2;
-  }
   const char *options[] = { "plugin", "steps", NULL };
-  const char *files[] = { argv[1], argv[2], argv[3] };
-  argv[3] = argv[0];
-  argc -= 3;
-  argv += 3;
+  const char *files[3];
+  bench_files(&argc, &argv, 3, "three files are wanted", USAGE, files);
   bench_check_options(argc, argv, options, USAGE);
   const char *plugin = bench_string(argc, argv, "plugin", "calx");
   const long steps = bench_count(argc, argv, "steps", 1, 1, 1000000);

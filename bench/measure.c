@@ -127,3 +127,19 @@ void bench_check_options(int argc, char **argv, const char *const *names,
     exit(help ? 0 : 2);
   }
 }
+
+void bench_files(int *argc, char ***argv, int n, const char *missing,
+                 const char *usage, const char **out)
+{
+  char **from = *argv;
+  if (*argc <= n || from[1][0] == '-') {
+    const bool help = *argc == 2 && strcmp(from[1], "--help") == 0;
+    if (!help) fprintf(stderr, "%s: %s\n", from[0], missing);
+    fprintf(help ? stdout : stderr, "usage: %s", usage);
+    exit(help ? 0 : 2);
+  }
+  for (int i = 0; i < n; i++) out[i] = from[i + 1];
+  from[n] = from[0];
+  *argc -= n;
+  *argv += n;
+}

@@ -42,5 +42,10 @@ const char *bench_string(int argc, char **argv, const char *name,
 // with 2, or over --help with 0.
 void bench_check_options(int argc, char **argv, const char *const *names,
                          const char *usage);
+// Takes the first n arguments, which are files, off the list. Ends the program
+// where they are missing, with 2 and the sentence `missing`, or over --help
+// with 0.
+void bench_files(int *argc, char ***argv, int n, const char *missing,
+                 const char *usage, const char **out);
 
 #endif

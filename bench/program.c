@@ -82,19 +82,12 @@ static void run(bench_run *r, double seconds)
 
 int main(int argc, char **argv)
 {
-  if (argc < 2 || argv[1][0] == '-') {
-    const bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
-    if (!help) fprintf(stderr, "%s: FILE is missing\n", argv[0]);
-    fputs("usage: " USAGE, help ? stdout : stderr);
-    return help ? 0 : 2;
-  }
   const char *options[] = { "plugin", "seconds", NULL };
-  const char *file = argv[1];
-  argv[1] = argv[0];
-  bench_check_options(argc - 1, argv + 1, options, USAGE);
-  const char *plugin = bench_string(argc - 1, argv + 1, "plugin", NULL);
-  const double seconds =
-      bench_option(argc - 1, argv + 1, "seconds", 3, 1e-3, 1e6);
+  const char *file = NULL;
+  bench_files(&argc, &argv, 1, "FILE is missing", USAGE, &file);
+  bench_check_options(argc, argv, options, USAGE);
+  const char *plugin = bench_string(argc, argv, "plugin", NULL);
+  const double seconds = bench_option(argc, argv, "seconds", 3, 1e-3, 1e6);
   bench_text p;
   bench_text_read(file, &p);
   printf("parse       %8.2f ms  %.0f MB/s of %.2f MB\n", p.parse_ms,

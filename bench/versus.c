@@ -129,22 +129,16 @@ static void report(side *sides, double apart, const char *file)
 
 int main(int argc, char **argv)
 {
-  if (argc < 2 || argv[1][0] == '-') {
-    const bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
-    if (!help) fprintf(stderr, "%s: FILE is missing\n", argv[0]);
-    fputs("usage: " USAGE, help ? stdout : stderr);
-    return help ? 0 : 2;
-  }
   const char *options[] = { "plugin", "other", "rounds", "ms", NULL };
-  const char *file = argv[1];
-  argv[1] = argv[0];
-  bench_check_options(argc - 1, argv + 1, options, USAGE);
+  const char *file = NULL;
+  bench_files(&argc, &argv, 1, "FILE is missing", USAGE, &file);
+  bench_check_options(argc, argv, options, USAGE);
   const char *names[N_SIDES] = {
-    bench_string(argc - 1, argv + 1, "plugin", "calx"),
-    bench_string(argc - 1, argv + 1, "other", "xla-cpu"),
+    bench_string(argc, argv, "plugin", "calx"),
+    bench_string(argc, argv, "other", "xla-cpu"),
   };
-  const long rounds = bench_count(argc - 1, argv + 1, "rounds", 7, 1, 1000);
-  const double length = bench_option(argc - 1, argv + 1, "ms", 4, 0, 1e6);
+  const long rounds = bench_count(argc, argv, "rounds", 7, 1, 1000);
+  const double length = bench_option(argc, argv, "ms", 4, 0, 1e6);
   bench_text p;
   bench_text_read(file, &p);
   static side sides[N_SIDES];
