@@ -140,8 +140,8 @@ bool cpu_kernel_reads(const cpu_kernel_desc *desc, size_t operand)
          k.sort.payload != CPU_KERNEL_SORT_POSITIONS;
 }
 
-calx_status *cpu_kernel_run_buffers(const cpu_kernel *kernel, cpu_threads *pool,
-                                    void *const *buffers)
+calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
+                            void *const *buffers)
 {
   if (cpu_threads_size(pool) != kernel->threads) {
     return cx_invalid(
@@ -154,28 +154,11 @@ calx_status *cpu_kernel_run_buffers(const cpu_kernel *kernel, cpu_threads *pool,
                            buffers[3]);
 }
 
-calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
-                            const void *lhs, const void *rhs, void *out,
-                            void *scratch)
-{
-  void *const buffers[4] = { (void *)(uintptr_t)lhs, (void *)(uintptr_t)rhs,
-                             out, scratch };
-  return cpu_kernel_run_buffers(kernel, pool, buffers);
-}
-
 size_t cpu_kernel_buffers(const cpu_kernel *kernel,
                           size_t sizes[CPU_KERNEL_BUFFERS])
 {
   memcpy(sizes, kernel->bytes, sizeof kernel->bytes);
   return kernel->run_buffers != NULL ? (size_t)kernel->n_buffers : 3;
-}
-
-void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
-                      size_t *out)
-{
-  *lhs = kernel->bytes[0];
-  *rhs = kernel->bytes[1];
-  *out = kernel->bytes[2];
 }
 
 const char *cpu_kernel_name(const cpu_kernel *kernel)

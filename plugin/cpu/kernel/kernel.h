@@ -48,23 +48,14 @@ calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
 void cpu_kernel_free(cpu_kernel *kernel);
 size_t cpu_kernel_scratch(const cpu_kernel *kernel);  // bytes, 64-byte aligned
 
-// `rhs` of an operation of one operand is not read.
-calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
-                            const void *lhs, const void *rhs, void *out,
-                            void *scratch) CALX_MUST_USE;
-
-// The sizes of the operands and the result in bytes.
-void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
-                      size_t *out);
-
-// The same for any kernel: its buffers are lhs, rhs and the result or, of an
-// operation with others, its operands and then its results; and after them
-// scratch. The sizes are those of all buffers but scratch.
+// The buffers of a kernel are its operands (lhs, which is rhs too where there
+// is one operand), its results, and scratch. Gives the sizes of all but
+// scratch, and how many these are.
 #define CPU_KERNEL_BUFFERS 8
 size_t cpu_kernel_buffers(const cpu_kernel *kernel,
                           size_t sizes[CPU_KERNEL_BUFFERS]);
-calx_status *cpu_kernel_run_buffers(const cpu_kernel *kernel, cpu_threads *pool,
-                                    void *const *buffers) CALX_MUST_USE;
+calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
+                            void *const *buffers) CALX_MUST_USE;
 // The implementation: "dnnl_sgemm", "convolution jit:avx512_core nhwc",
 // "loops".
 const char *cpu_kernel_name(const cpu_kernel *kernel);

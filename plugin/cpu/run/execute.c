@@ -225,8 +225,7 @@ static calx_status *run_step(execution *r, const cpu_run_step *s)
   switch (s->kind) {
     case CPU_RUN_STEP_LOOP: run_loop(r, s, at); return NULL;
     case CPU_RUN_STEP_KERNEL:
-      return cpu_kernel_run_buffers(p->kernels[s->index], r->context->threads,
-                                    at);
+      return cpu_kernel_run(p->kernels[s->index], r->context->threads, at);
     case CPU_RUN_STEP_INTERPRET:
     case CPU_RUN_STEP_COLLECTIVE: return run_function(r, s);
     case CPU_RUN_STEP_BEGIN:

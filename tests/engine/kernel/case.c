@@ -195,6 +195,42 @@ void case_free(kernel_case *c)
   free(c->want);
 }
 
+calx_status *kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
+                        const void *lhs, const void *rhs, void *out,
+                        void *scratch)
+{
+  void *const buffers[] = { (void *)(uintptr_t)lhs, (void *)(uintptr_t)rhs, out,
+                            scratch };
+  return cpu_kernel_run(kernel, pool, buffers);
+}
+
+bool desc_run_zeros(cpu_kernel_desc *desc, cpu_threads *pool, calx_status **out)
+{
+  *out = NULL;
+  cpu_kernel *kernel = NULL;
+  bool small = cpu_kernel_flops(desc) < 1e7;
+  calx_status *status = cpu_kernel_new(desc, pool, false, &kernel);
+  if (status != NULL) {
+    assert_null(kernel);
+    calx_status_free(status);
+    return false;
+  }
+  size_t bytes[CPU_KERNEL_BUFFERS + 1];
+  void *memory[CPU_KERNEL_BUFFERS + 1] = { NULL };
+  const size_t n = cpu_kernel_buffers(kernel, bytes);
+  bytes[n] = cpu_kernel_scratch(kernel);
+  for (size_t i = 0; i <= n; i++) small = small && bytes[i] < 1 << 22;
+  for (size_t i = 0; small && i <= n; i++) {
+    // Exactly its size, so that sanitizers see overruns.
+    assert_int_equal(posix_memalign(&memory[i], 64, bytes[i] + 1), 0);
+    memset(memory[i], 0, bytes[i]);
+  }
+  if (small) *out = cpu_kernel_run(kernel, pool, memory);
+  for (size_t i = 0; i <= n; i++) free(memory[i]);
+  cpu_kernel_free(kernel);
+  return true;
+}
+
 size_t case_run(kernel_case *c, cpu_threads *pool, bool tune)
 {
   cpu_kernel_desc desc, copy;
@@ -205,8 +241,8 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune)
   if (status != NULL) calx_status_print(stderr, status);
   assert_null(status);
   if (!tune) assert_memory_equal(&desc, &copy, sizeof desc);
-  size_t bytes[3];
-  cpu_kernel_sizes(kernel, &bytes[0], &bytes[1], &bytes[2]);
+  size_t bytes[CPU_KERNEL_BUFFERS];
+  assert_int_equal(cpu_kernel_buffers(kernel, bytes), 3);
   assert_int_equal(bytes[0], c->lhs.n * cx_hlo_elem_bytes(c->lhs.elem));
   assert_int_equal(bytes[1], c->rhs.n * cx_hlo_elem_bytes(c->rhs.elem));
   assert_int_equal(bytes[2], c->out.n * cx_hlo_elem_bytes(c->out.elem));
@@ -216,8 +252,8 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune)
   assert_int_equal(posix_memalign(&scratch, 64, scratch_bytes + 1), 0);
   memset(scratch, 0xff, scratch_bytes);
   memset(c->out.data, 0xee, bytes[2]);
-  status = cpu_kernel_run(kernel, pool, c->lhs.data, c->rhs.data, c->out.data,
-                          scratch);
+  status =
+      kernel_run(kernel, pool, c->lhs.data, c->rhs.data, c->out.data, scratch);
   if (status != NULL) calx_status_print(stderr, status);
   assert_null(status);
   size_t wrong = 0;

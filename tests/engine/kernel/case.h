@@ -56,6 +56,16 @@ void case_free(kernel_case *c);
 // of wrong elements.
 size_t case_run(kernel_case *c, cpu_threads *pool, bool tune);
 
+// Runs a kernel of one or two operands (lhs and rhs the same) and one result.
+calx_status *kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
+                        const void *lhs, const void *rhs, void *out,
+                        void *scratch);
+// Makes the kernel of a description, which may be damaged, and runs it on zeros
+// if it is small; *out is what the run gives. false: the description is
+// refused.
+bool desc_run_zeros(cpu_kernel_desc *desc, cpu_threads *pool,
+                    calx_status **out);
+
 // Random cases. `elems`: of lhs, rhs, result.
 void dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);

@@ -28,34 +28,12 @@ static cpu_threads *make_pool(int threads)
 
 // ---- damaged descriptions ---------------------------------------------------
 
-// Makes the kernel of a description and, if it is small, runs it.
 static bool try_kernel(cpu_kernel_desc *desc, cpu_threads *pool)
 {
-  (void)cpu_kernel_flops(desc);
-  cpu_kernel *kernel;
-  calx_status *status = cpu_kernel_new(desc, pool, false, &kernel);
-  if (status != NULL) {
-    assert_null(kernel);
-    calx_status_free(status);
-    return false;
-  }
-  size_t bytes[4];
-  cpu_kernel_sizes(kernel, &bytes[0], &bytes[1], &bytes[2]);
-  bytes[3] = cpu_kernel_scratch(kernel);
-  bool small = cpu_kernel_flops(desc) < 1e7;
-  void *memory[4] = { NULL, NULL, NULL, NULL };
-  for (int i = 0; i < 4; i++) small = small && bytes[i] < 1 << 22;
-  if (small) {
-    for (int i = 0; i < 4; i++) {
-      assert_int_equal(posix_memalign(&memory[i], 64, bytes[i] + 1), 0);
-      memset(memory[i], 0, bytes[i]);
-    }
-    calx_status_free(cpu_kernel_run(kernel, pool, memory[0], memory[1],
-                                    memory[2], memory[3]));
-    for (int i = 0; i < 4; i++) free(memory[i]);
-  }
-  cpu_kernel_free(kernel);
-  return true;
+  calx_status *status = NULL;
+  const bool made = desc_run_zeros(desc, pool, &status);
+  calx_status_free(status);
+  return made;
 }
 
 static int64_t pick_word(int64_t old)
@@ -166,8 +144,7 @@ static void run_often(void *user)
   for (int i = 0; i < r->times; i++) {
     unsigned char *to = i == 0 ? r->out : out;
     memset(to, 0xee, r->bytes);
-    assert_null(
-        cpu_kernel_run(r->kernel, r->pool, r->lhs, r->rhs, to, scratch));
+    assert_null(kernel_run(r->kernel, r->pool, r->lhs, r->rhs, to, scratch));
     r->same = r->same && memcmp(r->out, to, r->bytes) == 0;
   }
   free(out);
@@ -291,7 +268,7 @@ static void pools_of_another_size(void **state)
   cpu_kernel *kernel;
   assert_null(cpu_kernel_new(&desc, two, false, &kernel));
   calx_status *s =
-      cpu_kernel_run(kernel, three, c.lhs.data, c.rhs.data, c.out.data, NULL);
+      kernel_run(kernel, three, c.lhs.data, c.rhs.data, c.out.data, NULL);
   assert_int_equal(calx_status_code(s), CALX_INVALID_ARGUMENT);
   calx_status_free(s);
   cpu_kernel_free(kernel);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "case.h"
 #include "hlo/number.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
@@ -96,35 +97,8 @@ void problem_run(problem *p, cpu_threads *pool)
   const size_t room = (cpu_kernel_scratch(k) / 64 + 1) * 64;
   void *scratch = aligned_alloc(64, room);
   memset(scratch, 0xff, room);  // NaN: nothing there may be read
-  assert_null(cpu_kernel_run(k, pool, p->lhs, p->solves ? p->rhs : p->lhs,
-                             p->out, scratch));
+  assert_null(kernel_run(k, pool, p->lhs, p->solves ? p->rhs : p->lhs, p->out,
+                         scratch));
   free(scratch);
   cpu_kernel_free(k);
-}
-
-bool desc_run_zeros(cpu_kernel_desc *desc, cpu_threads *pool)
-{
-  cpu_kernel *kernel = NULL;
-  bool small = cpu_kernel_flops(desc) < 1e7;
-  calx_status *status = cpu_kernel_new(desc, pool, false, &kernel);
-  if (status != NULL) {
-    calx_status_free(status);
-    return false;
-  }
-  size_t bytes[4];
-  void *memory[4] = { NULL };
-  cpu_kernel_sizes(kernel, &bytes[0], &bytes[1], &bytes[2]);
-  bytes[3] = cpu_kernel_scratch(kernel);
-  for (int k = 0; k < 4; k++) small = small && bytes[k] < 1 << 22;
-  for (int k = 0; small && k < 4; k++) {
-    memory[k] = aligned_alloc(64, (bytes[k] / 64 + 1) * 64);
-    memset(memory[k], 0, bytes[k]);
-  }
-  if (small) {
-    assert_null(cpu_kernel_run(kernel, pool, memory[0], memory[1], memory[2],
-                               memory[3]));
-  }
-  for (int k = 0; k < 4; k++) free(memory[k]);
-  cpu_kernel_free(kernel);
-  return true;
 }

@@ -27,8 +27,4 @@ void problem_run(problem *p, cpu_threads *pool);
 void problem_store(const problem *p, unsigned char *to, int64_t i, double v);
 double problem_load(const problem *p, const unsigned char *from, int64_t i);
 
-// Whether a kernel is made of the description. A small one runs with memory of
-// zeros and must succeed.
-bool desc_run_zeros(cpu_kernel_desc *desc, cpu_threads *pool);
-
 #endif

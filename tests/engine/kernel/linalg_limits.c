@@ -36,7 +36,9 @@ static void hostile_descriptions(void **state)
     for (unsigned k = 1 + pick(2); k > 0; k--) {
       desc.words[2 + pick(8)] = values[pick(N)];
     }
-    bool taken = desc_run_zeros(&desc, pool);
+    calx_status *status = NULL;
+    bool taken = desc_run_zeros(&desc, pool, &status);
+    assert_null(status);
     made += taken;
     refused += !taken;
   }
