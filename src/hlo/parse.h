@@ -25,9 +25,9 @@ typedef struct cx_hlo_signature {
   cx_arena arena;
 } cx_hlo_signature;
 
-// Passes the bodies of functions: they may have any contents whose braces
-// balance. UNIMPLEMENTED: the entry takes or returns something other than plain
-// tensors.
+// Of text it passes the bodies of functions: they may have any contents whose
+// braces balance. Bytecode is read as a whole. UNIMPLEMENTED: the entry takes
+// or returns something other than plain tensors.
 calx_status *cx_hlo_parse_signature(const char *text, size_t size,
                                     const char *file_name,
                                     cx_hlo_signature *out) CALX_MUST_USE;
