@@ -4,9 +4,9 @@
 
 #include "hlo/bytecode_reader.h"
 
-enum {
-  MOST_PARTS = 1 << 20
-};  // of an entry, all that it refers to written out
+// Of an entry, all that it refers to written out. The uses of entries in
+// operations count as the uses of aliases in a text do.
+enum { MOST_PARTS = 1 << 20 };
 
 // What an entry holds, as text: "#sdy.sharding<…>", "f8E4M3FN".
 static calx_status *read_text(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
@@ -32,13 +32,20 @@ static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
 {
   cx_hlo_reader *r = b->r;
   const size_t height = r->depth + e->height;
-  b->parts += e->parts;
+  const bool in_operation = b->n_open == 0;
+  if (in_operation) r->expanded += e->parts;
+  b->parts = in_operation ? 0 : b->parts + e->parts;
   if (height > r->deepest) r->deepest = height;
   if (height > CX_HLO_DEEPEST) {
     return CX_HLO_BYTES_FAIL(b, at, "nests deeper than %d", CX_HLO_DEEPEST);
   }
   if (b->parts > MOST_PARTS) {
     return CX_HLO_BYTES_FAIL(b, at, "has more than %d parts", MOST_PARTS);
+  }
+  if (r->expanded > CX_HLO_EXPANSION) {
+    return CX_HLO_BYTES_FAIL(b, at,
+                             "attributes and types have more than %d parts",
+                             CX_HLO_EXPANSION);
   }
   return NULL;
 }
@@ -60,11 +67,13 @@ static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   const size_t parts = b->parts, deepest = r->deepest;
   CALX_TRY(cx_hlo_reader_deeper(r));
   e->is_open = true;
+  b->n_open++;
   b->parts = 1;
   r->deepest = r->depth;
   CALX_TRY(read_entry(b, e, is_type));
   cx_hlo_reader_higher(r);
   e->is_open = false;
+  b->n_open--;
   e->is_read = true;
   e->parts = b->parts;
   e->height = r->deepest - r->depth;

@@ -82,6 +82,23 @@ static void test_cut(void **state)
   cx_free(bytes);
 }
 
+// 400,000 constants, whose types and values have more parts together than one
+// attribute may have.
+static void test_large(void **state)
+{
+  (void)state;
+  char path[512];
+  char *bytes = NULL;
+  size_t size = 0;
+  cx_hlo_module *m = NULL;
+  snprintf(path, sizeof path, "%s/large.bc", folder);
+  CHECK_OK(cx_file_read(path, 0, &bytes, &size));
+  CHECK_OK(cx_hlo_parse(bytes, size, "large.bc", &m));
+  assert_int_equal(m->n_values, 400000);
+  cx_hlo_module_free(m);
+  cx_free(bytes);
+}
+
 static void test_signature(void **state)
 {
   (void)state;
@@ -120,6 +137,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_programs),
     cmocka_unit_test(test_cut),
+    cmocka_unit_test(test_large),
     cmocka_unit_test(test_signature),
   };
   return cmocka_run_group_tests(tests, unpack, NULL);

@@ -4,7 +4,8 @@
 Of the programs in the folders (*.mlir) it takes few that have all operations, element
 types and attributes of all, and writes each to the folder OUT as bytecode (NN.bc, by
 serialize_portable_artifact of jaxlib) and as the text that jaxlib reads from it
-(NN.mlir). tests/hlo/bytecode.tar.xz is such a folder, made with jaxlib 0.10.2.
+(NN.mlir), and large.bc, a function of 400,000 constants. tests/hlo/bytecode.tar.xz is
+such a folder, made with jaxlib 0.10.2.
 """
 
 import pathlib
@@ -24,7 +25,18 @@ def features(text):
     return {found for pattern in FEATURES for found in re.findall(pattern, text)}
 
 
+def record_large(out):
+    constants = "".join(f"%{i} = stablehlo.constant dense<1.0> : tensor<2x2xf32> loc(unknown)\n"
+                        for i in range(400000))
+    text = ("func.func @main() -> tensor<2x2xf32> {\n" + constants +
+            "return %0 : tensor<2x2xf32>\n}")
+    with mlir.make_ir_context():
+        (pathlib.Path(out) / "large.bc").write_bytes(
+            stablehlo.serialize_portable_artifact(ir.Module.parse(text), "1.13.0"))
+
+
 def main(out, *folders):
+    record_large(out)
     texts = [f.read_text() for folder in folders
              for f in sorted(pathlib.Path(folder).glob("*.mlir"))
              if f.stat().st_size < LONGEST]
