@@ -26,8 +26,8 @@ typedef struct cx_hlo_signature {
 } cx_hlo_signature;
 
 // Of text it passes the bodies of functions: they may have any contents whose
-// braces balance. Bytecode is read as a whole. UNIMPLEMENTED: the entry takes or
-// returns something other than plain tensors.
+// braces balance. Bytecode is read as a whole. UNIMPLEMENTED: the entry takes
+// or returns something other than plain tensors.
 calx_status *cx_hlo_parse_signature(const char *text, size_t size,
                                     const char *file_name,
                                     cx_hlo_signature *out) CALX_MUST_USE;
