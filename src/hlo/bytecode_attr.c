@@ -248,24 +248,14 @@ static calx_status *read_alias(cx_hlo_bytecode *b, cx_hlo_bytes *in,
       out);
 }
 
-// A float of 64 bits without its type.
-static calx_status *read_double(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                double *out)
-{
-  int64_t bits = 0;
-  CALX_TRY(cx_hlo_bytes_signed(b, in, &bits));
-  memcpy(out, &bits, sizeof bits);
-  return NULL;
-}
-
 static calx_status *read_accuracy(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                   const cx_hlo_attr **out)
 {
   const char *at = in->at;
   cx_hlo_accuracy v;
   const cx_hlo_attr *mode = NULL;
-  CALX_TRY(read_double(b, in, &v.atol));
-  CALX_TRY(read_double(b, in, &v.rtol));
+  CALX_TRY(cx_hlo_bytes_double(b, in, &v.atol));
+  CALX_TRY(cx_hlo_bytes_double(b, in, &v.rtol));
   CALX_TRY(cx_hlo_bytes_signed(b, in, &v.ulps));
   CALX_TRY(cx_hlo_bytes_attr(b, in, &mode));
   if (mode->kind != CX_HLO_ATTR_CHOICE || mode->which != CX_HLO_ACCURACY_MODE) {
@@ -280,10 +270,9 @@ static calx_status *read_accuracy(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 static calx_status *read_bounds(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                 const cx_hlo_attr **out)
 {
-  cx_hlo_attr *attr = new_attr(b, CX_HLO_ATTR_TEXT, out);
+  const char *at = in->at;
   cx_hlo_ints bounds;
   cx_text text = { 0 };
-  if (attr == NULL) return cx_out_of_memory();
   CALX_TRY(read_ints(b, in, &bounds));
   cx_text_append(&text, "#stablehlo.bounds<");
   for (size_t i = 0; i < bounds.n; i++) {
@@ -295,13 +284,7 @@ static calx_status *read_bounds(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     }
   }
   cx_text_append(&text, ">");
-  calx_status *status =
-      cx_text_failed(&text)
-          ? cx_out_of_memory()
-          : cx_hlo_reader_str(b->r, cx_text_str(&text),
-                              strlen(cx_text_str(&text)), &attr->as.text);
-  cx_text_free(&text);
-  return status;
+  return cx_hlo_bytes_text_attr(b, at, &text, out);
 }
 
 // ---- reading ----
@@ -355,6 +338,11 @@ static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     case VHLO_TYPE: return read_type(b, in, out);
     case VHLO_BOUNDS: return read_bounds(b, in, out);
     case VHLO_ACCURACY: return read_accuracy(b, in, out);
+    case CX_HLO_VHLO_SUB_AXIS:
+    case CX_HLO_VHLO_AXIS_REF:
+    case CX_HLO_VHLO_MESH_AXES:
+    case CX_HLO_VHLO_MESH_AXIS:
+    case CX_HLO_VHLO_MESH: return cx_hlo_bytes_read_mesh(b, in, code, out);
     case VHLO_DIRECTION:
     case VHLO_COMPARE_TYPE:
     case VHLO_FFT:
@@ -378,8 +366,9 @@ calx_status *cx_hlo_bytes_read_attr(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   switch (e->dialect) {
     case CX_HLO_DIALECT_BUILTIN: return read_builtin(b, &in, code, out);
     case CX_HLO_DIALECT_VHLO: return read_vhlo(b, &in, code, out);
+    case CX_HLO_DIALECT_SDY: return cx_hlo_bytes_read_sdy(b, &in, code, out);
     case CX_HLO_DIALECT_OTHER: break;
   }
   return CX_HLO_BYTES_UNKNOWN(b, e->bytes.at,
-                              "an attribute of another dialect than VHLO");
+                              "an attribute of another dialect than VHLO and sdy");
 }

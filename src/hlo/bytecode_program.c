@@ -237,16 +237,11 @@ static calx_status *take_module(cx_hlo_bytecode *b, cx_hlo_bytes properties,
   return NULL;
 }
 
-// Of other dialects than VHLO attributes are known, but not how each operation
-// writes its properties.
 static calx_status *take_other(cx_hlo_bytecode *b, const cx_hlo_op_name *name,
                                cx_hlo_bytes properties, const cx_hlo_attr *dict,
                                const char *at)
 {
-  if (properties.at != properties.end) {
-    return CX_HLO_BYTES_UNKNOWN(b, at, "the properties of '%.*s'",
-                                (int)name->name.n, name->name.s);
-  }
+  CALX_TRY(cx_hlo_other_push(b, name->name, properties, at));
   for (size_t i = 0; dict != NULL && i < dict->as.dict.n; i++) {
     CALX_TRY(CX_HLO_PUSH(b->r->named_stack, dict->as.dict.items[i]));
   }
@@ -301,6 +296,30 @@ static calx_status *read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return has & HAS_USE_ORDERS ? skip_use_orders(b, in, n) : NULL;
 }
 
+// Between operations of VHLO and of other dialects stand casts from VHLO's types
+// to the same builtin ones. Both are one type here, so the results are the
+// operands.
+static calx_status *pass_cast(cx_hlo_bytecode *b, const cx_hlo_parts *p,
+                              numbers *n)
+{
+  cx_hlo_reader *r = b->r;
+  const size_t count = p->n_inputs;
+  const cx_hlo_any *types = r->any_stack.v + p->types;
+  if (r->any_stack.n - p->types != 2 * count || p->n_regions != 0) {
+    return CX_HLO_BYTES_FAIL(b, p->at, "a cast has a result per operand");
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (!cx_hlo_any_equal(&types[i], &types[count + i])) {
+      return CX_HLO_BYTES_UNKNOWN(b, p->at, "a cast to another type");
+    }
+    CALX_TRY(define(b, n, r->use_stack.v[p->uses + i].value, p->at));
+  }
+  r->use_stack.n = p->uses;
+  r->any_stack.n = p->types;
+  r->named_stack.n = p->named;
+  return NULL;
+}
+
 // Makes the operation in `block`, and its values.
 static calx_status *make(cx_hlo_bytecode *b, cx_hlo_parts *p,
                          cx_hlo_block *block, surrounding where, numbers *n)
@@ -311,6 +330,9 @@ static calx_status *make(cx_hlo_bytecode *b, cx_hlo_parts *p,
   if (cx_hlo_str_equal(p->name, "func.func")) {
     if (where == IN_MODULE) return cx_hlo_make_func(b->r, p);
     return CX_HLO_BYTES_FAIL(b, p->at, "a function inside of an operation");
+  }
+  if (cx_hlo_str_equal(p->name, "builtin.unrealized_conversion_cast")) {
+    return pass_cast(b, p, n);
   }
   CALX_TRY(cx_hlo_make_op(b->r, p, block));
   cx_hlo_op *op = block->last;

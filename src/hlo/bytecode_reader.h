@@ -16,8 +16,18 @@ typedef struct cx_hlo_bytes {
 typedef enum cx_hlo_dialect {
   CX_HLO_DIALECT_OTHER,
   CX_HLO_DIALECT_BUILTIN,
-  CX_HLO_DIALECT_VHLO
+  CX_HLO_DIALECT_VHLO,
+  CX_HLO_DIALECT_SDY
 } cx_hlo_dialect;
+
+// The codes of VHLO's attributes that are meshes.
+enum {
+  CX_HLO_VHLO_SUB_AXIS = 21,
+  CX_HLO_VHLO_AXIS_REF,
+  CX_HLO_VHLO_MESH_AXES,
+  CX_HLO_VHLO_MESH_AXIS,
+  CX_HLO_VHLO_MESH
+};
 
 // An attribute or a type.
 typedef struct cx_hlo_bytes_entry {
@@ -94,6 +104,9 @@ static inline calx_status *cx_hlo_bytes_number(cx_hlo_bytecode *b,
 // One with a sign.
 calx_status *cx_hlo_bytes_signed(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                  int64_t *out) CALX_MUST_USE;
+// A float of 64 bits, as a number with a sign.
+calx_status *cx_hlo_bytes_double(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 double *out) CALX_MUST_USE;
 // A number of things that have a byte or more each in the rest of the input.
 calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                 size_t *out) CALX_MUST_USE;
@@ -142,6 +155,28 @@ calx_status *cx_hlo_bytes_read_dense(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 calx_status *cx_hlo_bytes_read_array(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                      const cx_hlo_attr **out) CALX_MUST_USE;
 
+// What the module keeps as text: an attribute of Shardy, a mesh of VHLO, from
+// behind their code; a quantized element type.
+calx_status *cx_hlo_bytes_read_sdy(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                   uint64_t code,
+                                   const cx_hlo_attr **out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_read_mesh(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                    uint64_t code,
+                                    const cx_hlo_attr **out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_read_quantized(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                         bool per_axis,
+                                         cx_hlo_str *out) CALX_MUST_USE;
+// The text of an entry, which is freed; as an attribute. The texts of a file
+// have a bound together; check_text() checks one that is not complete yet.
+calx_status *cx_hlo_bytes_take_text(cx_hlo_bytecode *b, const char *at,
+                                    cx_text *text,
+                                    cx_hlo_str *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_text_attr(cx_hlo_bytecode *b, const char *at,
+                                    cx_text *text,
+                                    const cx_hlo_attr **out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_check_text(cx_hlo_bytecode *b, const char *at,
+                                     const cx_text *text) CALX_MUST_USE;
+
 // ---- operations ----
 
 // Gives the operation StableHLO's name.
@@ -153,6 +188,10 @@ calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
 calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *name,
                               cx_hlo_bytes properties, const cx_hlo_attr *dict,
                               const char *at) CALX_MUST_USE;
+// The properties of an operation of another dialect, onto named_stack.
+calx_status *cx_hlo_other_push(cx_hlo_bytecode *b, cx_hlo_str name,
+                               cx_hlo_bytes properties,
+                               const char *at) CALX_MUST_USE;
 // The program.
 calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b,
                                        cx_hlo_bytes program) CALX_MUST_USE;

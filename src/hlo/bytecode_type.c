@@ -1,6 +1,7 @@
 // hlo/bytecode: the types of the builtin dialect and of VHLO, by their numbers
 // in BuiltinDialectBytecode.td and VhloBytecode.cpp.
 #include "hlo/bytecode_reader.h"
+#include "hlo/print.h"
 
 enum {
   BUILTIN_INTEGER,
@@ -20,8 +21,12 @@ enum {
   VHLO_ENCODED,
   VHLO_TOKEN,
   VHLO_TUPLE,
+  VHLO_QUANTIZED,
+  VHLO_UNRANKED,
+  VHLO_QUANTIZED_AXIS = 30,
   VHLO_NONE = 33,
-  VHLO_FUTURE = 42
+  VHLO_BUFFER = 41,
+  VHLO_FUTURE
 };
 
 // The element types that are a number alone. INVALID: it is another type.
@@ -137,9 +142,65 @@ static calx_status *read_integer(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return make_elem(b, elem, out);
 }
 
+static calx_status *make_text(cx_hlo_bytecode *b, cx_hlo_str text,
+                              cx_hlo_any *out)
+{
+  return make_other(
+      b, (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_TEXT, .text = text },
+      out);
+}
+
+static bool is_element(const cx_hlo_non_tensor *t)
+{
+  return t != NULL && (t->kind == CX_HLO_NON_TENSOR_ELEMENT ||
+                       (t->kind == CX_HLO_NON_TENSOR_TEXT && t->text.n != 0 &&
+                        t->text.s[0] == '!'));
+}
+
+// What is kept as text: a buffer (`word` is memref), and a tensor of quantized
+// elements, or without a rank, for which `dims` is NULL.
+static calx_status *make_text_tensor(cx_hlo_bytecode *b, const char *at,
+                                     const char *word, const int64_t *dims,
+                                     size_t rank,
+                                     const cx_hlo_any *elem, cx_hlo_any *out)
+{
+  cx_text text = { 0 };
+  cx_hlo_str taken;
+  if (!is_element(elem->non_tensor)) {
+    return CX_HLO_BYTES_FAIL(b, at, "a tensor has elements of a simple type");
+  }
+  cx_text_format(&text, "%s<%s", word, dims == NULL ? "*x" : "");
+  for (size_t i = 0; i < rank; i++) {
+    if (dims[i] < 0) cx_text_append(&text, "?x");
+    if (dims[i] >= 0) cx_text_format(&text, "%lldx", (long long)dims[i]);
+  }
+  cx_hlo_any_print(&text, elem);
+  cx_text_char(&text, '>');
+  CALX_TRY(cx_hlo_bytes_take_text(b, at, &text, &taken));
+  return make_text(b, taken, out);
+}
+
+static calx_status *read_unranked(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                  cx_hlo_any *out)
+{
+  const char *at = in->at;
+  cx_hlo_any elem;
+  CALX_TRY(cx_hlo_bytes_type(b, in, &elem));
+  return make_text_tensor(b, at, "tensor", NULL, 0, &elem, out);
+}
+
+static calx_status *read_quantized(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                   bool per_axis, cx_hlo_any *out)
+{
+  cx_hlo_str text;
+  CALX_TRY(cx_hlo_bytes_read_quantized(b, in, per_axis, &text));
+  return make_text(b, text, out);
+}
+
 // tensor ::= rank size* element; a size of INT64_MIN is dynamic.
-static calx_status *read_tensor(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                cx_hlo_any *out)
+// `word`: tensor or memref.
+static calx_status *read_shaped(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                const char *word, cx_hlo_any *out)
 {
   const char *at = in->at;
   size_t rank = 0;
@@ -159,12 +220,22 @@ static calx_status *read_tensor(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                (long long)dims[i]);
     }
   }
-  out->tensor.rank = rank;
-  out->tensor.dims = dims;
-  CALX_TRY(cx_hlo_bytes_elem(b, in, &out->tensor.elem));
+  cx_hlo_any elem;
+  CALX_TRY(cx_hlo_bytes_type(b, in, &elem));
+  if (*word != 't' || elem.non_tensor == NULL ||
+      elem.non_tensor->kind != CX_HLO_NON_TENSOR_ELEMENT) {
+    return make_text_tensor(b, at, word, dims, rank, &elem, out);
+  }
+  out->tensor = (cx_hlo_type){ elem.non_tensor->elem, rank, dims };
   if (cx_hlo_elem_class(out->tensor.elem) != 0) return NULL;
   return CX_HLO_BYTES_FAIL(b, at, "no tensor has elements of %s",
                            cx_hlo_elem_name(out->tensor.elem));
+}
+
+static calx_status *read_tensor(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                cx_hlo_any *out)
+{
+  return read_shaped(b, in, "tensor", out);
 }
 
 static calx_status *read_encoded(cx_hlo_bytecode *b, cx_hlo_bytes *in,
@@ -177,6 +248,9 @@ static calx_status *read_encoded(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     return CX_HLO_BYTES_UNKNOWN(b, at, "this encoding of a tensor");
   }
   CALX_TRY(read_tensor(b, in, out));
+  if (out->non_tensor != NULL) {
+    return CX_HLO_BYTES_UNKNOWN(b, at, "an encoding of a quantized tensor");
+  }
   return make_other(b,
                     (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_ENCODED,
                                          .text = encoding->as.text },
@@ -215,10 +289,7 @@ static calx_status *read_parts(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 static calx_status *make_none(cx_hlo_bytecode *b, cx_hlo_any *out)
 {
-  return make_other(b,
-                    (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_TEXT,
-                                         .text = { "none", 4 } },
-                    out);
+  return make_text(b, (cx_hlo_str){ "none", 4 }, out);
 }
 
 // ---- reading ----
@@ -259,6 +330,10 @@ static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     case VHLO_FUNCTION:
       return read_parts(b, in, CX_HLO_NON_TENSOR_FUNCTION, out);
     case VHLO_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
+    case VHLO_QUANTIZED: return read_quantized(b, in, false, out);
+    case VHLO_QUANTIZED_AXIS: return read_quantized(b, in, true, out);
+    case VHLO_BUFFER: return read_shaped(b, in, "memref", out);
+    case VHLO_UNRANKED: return read_unranked(b, in, out);
     case VHLO_FUTURE: return read_parts(b, in, CX_HLO_NON_TENSOR_FUTURE, out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, at, "type %llu of VHLO",
@@ -276,6 +351,7 @@ calx_status *cx_hlo_bytes_read_type(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   switch (e->dialect) {
     case CX_HLO_DIALECT_BUILTIN: return read_builtin(b, &in, code, out);
     case CX_HLO_DIALECT_VHLO: return read_vhlo(b, &in, code, out);
+    case CX_HLO_DIALECT_SDY:
     case CX_HLO_DIALECT_OTHER: break;
   }
   return CX_HLO_BYTES_UNKNOWN(b, e->bytes.at,

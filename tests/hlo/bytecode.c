@@ -1,5 +1,6 @@
 // The reader of bytecode, on what StableHLO's own writer made
-// (bytecode_record.py). bytecode.tar.xz has NN.bc, each with its text NN.mlir.
+// (bytecode_record.py). bytecode.tar.xz has NN.bc, each with its text NN.mlir;
+// sN.bc has Shardy's operations, which the verifier may refuse by name.
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void print(const char *bytes, size_t size, const char *name,
 {
   cx_hlo_module *m = NULL;
   CHECK_OK(cx_hlo_parse(bytes, size, name, &m));
-  CHECK_OK(cx_hlo_verify(m));
+  if (name[0] != 's') CHECK_OK(cx_hlo_verify(m));
   cx_hlo_print_with(m, &(cx_hlo_print_options){ .no_locations = true }, out);
   cx_hlo_module_free(m);
 }
@@ -50,17 +51,19 @@ static void compare(const char *name)
 static void test_programs(void **state)
 {
   (void)state;
-  int n = 0;
+  int n = 0, n_others = 0;
   DIR *files = opendir(folder);
   assert_non_null(files);
   for (struct dirent *e; (e = readdir(files)) != NULL;) {
     if (strlen(e->d_name) != 5 || strcmp(e->d_name + 2, ".bc") != 0) continue;
     compare(e->d_name);
     n++;
+    n_others += e->d_name[0] == 's';
   }
   closedir(files);
   print_message("%d programs\n", n);
   assert_true(n >= 50);
+  assert_int_equal(n_others, 3);
 }
 
 // Whatever is cut off, the error names the byte.

@@ -4,7 +4,8 @@
 Of the programs in the folders (*.mlir) it takes few that have all operations, element
 types and attributes of all, and writes each to the folder OUT as bytecode (NN.bc, by
 serialize_portable_artifact of jaxlib) and as the text that jaxlib reads from it
-(NN.mlir), and large.bc, a function of 400,000 constants. tests/hlo/bytecode.tar.xz is
+(NN.mlir), and large.bc, a function of 400,000 constants. sN.bc are programs of Shardy's
+operations and attributes. tests/hlo/bytecode.tar.xz is
 such a folder, made with jaxlib 0.10.2.
 """
 
@@ -13,12 +14,39 @@ import re
 import sys
 
 from jax._src.interpreters import mlir
+from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 FEATURES = (r'"?((?:stablehlo|func)\.\w+)', r'x((?:ui|i|f|bf)\d+\w*|complex<f\d+>)>',
             r'\b([a-z_]+) = ', r'#stablehlo<(\w+ \w+)>')
 LONGEST = 9000  # of a text
+
+
+MESH = 'sdy.mesh @m = <["a"=2, "b"=4]>\n'
+OTHERS = (
+    MESH + """func.func @main(
+        %x: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@m, [{"b":(1)2, ?}, {"a"}p1]>})
+        -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {?}], replicated={"a"}>}) {
+      %y = sdy.sharding_constraint %x <@m, [{"a", "b"}, {}]> : tensor<8x16xf32>
+      %z = stablehlo.sine %y : tensor<8x16xf32>
+      return %z : tensor<8x16xf32>
+    }""",
+    MESH + """func.func @main(%x: tensor<8x16xf32>) -> tensor<4x16xf32> {
+      %y = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}, {"b"}]>]
+          out_shardings=[<@m, [{}, {"b"}]>] manual_axes={"a", "b"} (%v: tensor<4x4xf32>) {
+        %w = stablehlo.negate %v : tensor<4x4xf32>
+        sdy.return %w : tensor<4x4xf32>
+      } : (tensor<8x16xf32>) -> tensor<4x16xf32>
+      return %y : tensor<4x16xf32>
+    }""",
+    """func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+      %y = stablehlo.custom_call @f(%x) {sdy.sharding_rule =
+          #sdy.op_sharding_rule<([i, jk])->([i, jk]) {i=8, j=4, k=4} need_replication={j} permutation={i}, custom>}
+          : (tensor<8x16xf32>) -> tensor<8x16xf32>
+      return %y : tensor<8x16xf32>
+    }""",
+)
 
 
 def features(text):
@@ -35,8 +63,24 @@ def record_large(out):
             stablehlo.serialize_portable_artifact(ir.Module.parse(text), "1.13.0"))
 
 
+def record(path, context, data):
+    back = stablehlo.deserialize_portable_artifact(context, data)
+    path.with_suffix(".bc").write_bytes(data)
+    path.with_suffix(".mlir").write_text(back.operation.get_asm(
+        print_generic_op_form=True, enable_debug_info=False))
+
+
+def record_others(out):
+    for n, text in enumerate(OTHERS):
+        with mlir.make_ir_context() as context:
+            data = _jax.mlir.serialize_portable_artifact(
+                ir.Module.parse(text), "1.13.0", use_mixed_serialization=True)
+            record(pathlib.Path(out) / f"s{n}", context, data)
+
+
 def main(out, *folders):
     record_large(out)
+    record_others(out)
     texts = [f.read_text() for folder in folders
              for f in sorted(pathlib.Path(folder).glob("*.mlir"))
              if f.stat().st_size < LONGEST]
@@ -54,11 +98,7 @@ def main(out, *folders):
                     ir.Module.parse(best[0]), "1.13.0")
             except ValueError:
                 continue  # with CHLO or a target's attributes
-            back = stablehlo.deserialize_portable_artifact(context, data)
-            path = pathlib.Path(out) / f"{n:02}"
-            path.with_suffix(".bc").write_bytes(data)
-            path.with_suffix(".mlir").write_text(back.operation.get_asm(
-                print_generic_op_form=True, enable_debug_info=False))
+            record(pathlib.Path(out) / f"{n:02}", context, data)
             left -= best[1]
             n += 1
 

@@ -2,6 +2,7 @@
 // module is read, printed and read again to the same text, and so is its
 // entry's signature; a program of fixed sizes and plain types is verified, and
 // others are refused by name.
+#include "base/file.h"
 #include "hlo/check.h"
 
 static char *read_shared(const char *name)
@@ -122,8 +123,53 @@ static void test_cases(void **state)
   assert_int_equal(others.files, 176);
 }
 
+// Upstream's bytecode has quantized types, meshes and buffers, which a module
+// keeps as text.
+static void test_bytecode(void **state)
+{
+  static const char *const versions[] = { "0_9",  "0_12", "0_15", "0_18",
+                                          "1_4",  "1_7",  "1_11", "1_14",
+                                          "1_18", "1_20" };
+  (void)state;
+  const char *shared = getenv("CALX_SHARED");
+  for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+    char path[1024];
+    char *bytes = NULL;
+    size_t size = 0;
+    cx_hlo_module *m = NULL;
+    cx_text text = { 0 };
+    snprintf(path, sizeof path,
+             "%s/stablehlo_cases/tests/vhlo/stablehlo_legalize_to_vhlo.%s_0."
+             "mlir.bc",
+             shared == NULL ? CX_TEST_DIR "/../../../shared" : shared,
+             versions[i]);
+    CHECK_OK(cx_file_read(path, 0, &bytes, &size));
+    CHECK_OK(cx_hlo_parse(bytes, size, versions[i], &m));
+    check_identity(m);
+    cx_hlo_print(m, &text);
+    assert_non_null(
+        strstr(cx_text_str(&text), "tensor<!quant.uniform<i8:f32, 34.0:16>>"));
+    if (i >= 3) {
+      assert_non_null(strstr(cx_text_str(&text),
+                             "tensor<2x!quant.uniform<i8:f32:0, {34.0:16, "
+                             "34.0:16}>>"));
+    }
+    if (i >= 8) {
+      assert_non_null(strstr(
+          cx_text_str(&text),
+          "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, "
+          "axes = [#stablehlo.axis_ref<name = \"x\", sub_axis_info = (1)2>, "
+          "#stablehlo.axis_ref<name = \"y\">]>"));
+    }
+    cx_text_free(&text);
+    cx_hlo_module_free(m);
+    cx_free(bytes);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { CHECK_TEST(test_cases) };
+  const struct CMUnitTest tests[] = { CHECK_TEST(test_cases),
+                                      CHECK_TEST(test_bytecode) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
