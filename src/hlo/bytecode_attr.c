@@ -369,6 +369,6 @@ calx_status *cx_hlo_bytes_read_attr(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
     case CX_HLO_DIALECT_SDY: return cx_hlo_bytes_read_sdy(b, &in, code, out);
     case CX_HLO_DIALECT_OTHER: break;
   }
-  return CX_HLO_BYTES_UNKNOWN(b, e->bytes.at,
-                              "an attribute of another dialect than VHLO and sdy");
+  return CX_HLO_BYTES_UNKNOWN(
+      b, e->bytes.at, "an attribute of another dialect than VHLO and sdy");
 }

@@ -296,9 +296,9 @@ static calx_status *read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return has & HAS_USE_ORDERS ? skip_use_orders(b, in, n) : NULL;
 }
 
-// Between operations of VHLO and of other dialects stand casts from VHLO's types
-// to the same builtin ones. Both are one type here, so the results are the
-// operands.
+// Between operations of VHLO and of other dialects stand casts from VHLO's
+// types to the same builtin ones. Both are one type here, so the results are
+// the operands.
 static calx_status *pass_cast(cx_hlo_bytecode *b, const cx_hlo_parts *p,
                               numbers *n)
 {

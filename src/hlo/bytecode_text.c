@@ -11,9 +11,8 @@ calx_status *cx_hlo_bytes_check_text(cx_hlo_bytecode *b, const char *at,
                                      const cx_text *text)
 {
   if (text->size <= CX_HLO_EXPANSION - b->r->expanded) return NULL;
-  return CX_HLO_BYTES_FAIL(b, at,
-                           "attributes and types have more than %d parts",
-                           CX_HLO_EXPANSION);
+  return CX_HLO_BYTES_FAIL(
+      b, at, "attributes and types have more than %d parts", CX_HLO_EXPANSION);
 }
 
 calx_status *cx_hlo_bytes_take_text(cx_hlo_bytecode *b, const char *at,

@@ -161,8 +161,8 @@ static bool is_element(const cx_hlo_non_tensor *t)
 // elements, or without a rank, for which `dims` is NULL.
 static calx_status *make_text_tensor(cx_hlo_bytecode *b, const char *at,
                                      const char *word, const int64_t *dims,
-                                     size_t rank,
-                                     const cx_hlo_any *elem, cx_hlo_any *out)
+                                     size_t rank, const cx_hlo_any *elem,
+                                     cx_hlo_any *out)
 {
   cx_text text = { 0 };
   cx_hlo_str taken;

@@ -127,9 +127,9 @@ static void test_cases(void **state)
 // keeps as text.
 static void test_bytecode(void **state)
 {
-  static const char *const versions[] = { "0_9",  "0_12", "0_15", "0_18",
-                                          "1_4",  "1_7",  "1_11", "1_14",
-                                          "1_18", "1_20" };
+  static const char *const versions[] = {
+    "0_9", "0_12", "0_15", "0_18", "1_4", "1_7", "1_11", "1_14", "1_18", "1_20"
+  };
   (void)state;
   const char *shared = getenv("CALX_SHARED");
   for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
