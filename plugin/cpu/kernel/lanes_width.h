@@ -2,8 +2,9 @@
 //   LANES_NAME     the table of functions
 //   LANES_BYTES    of a vector: 16, 32 or 64. The 16 lanes are 4, 2 or 1 parts,
 //                  one after the other, so that sums stay in registers
-//   LANES_PIXELS   most results that the forward loop computes at a time: 2 or 4
-//   LANES_WIDE     32 vector registers: gradients take 5 results of 4 or 5 out
+//   LANES_PIXELS   most results that the forward loop computes at a time: 2 or
+//   4 LANES_WIDE     32 vector registers: gradients take 5 results of 4 or 5
+//   out
 //                  features; else there are 16, and they take 5 of 2 or 3 of 4
 #include <stdbool.h>
 #include <string.h>
@@ -182,7 +183,8 @@ typedef void cpu_kernel_lanes_gradient_fn(const cpu_kernel_lanes *l,
                                           int64_t row, float *sums);
 
 // The loops for two numbers of out features at a time and runs of 5, 3 and 1
-// results: as many sums as there are registers for, and enough to wait for none.
+// results: as many sums as there are registers for, and enough to wait for
+// none.
 typedef struct lanes_gradients {
   int64_t each;  // out features of one call
   cpu_kernel_lanes_gradient_fn *run;
@@ -196,7 +198,10 @@ GRADIENT(gradient_5_4, 5, 4)
 GRADIENT(gradient_3_4, 3, 4)
 GRADIENT(gradient_1_4, 1, 4)
 
-#define GRADIENT_OUTS { 4, 5 }
+#define GRADIENT_OUTS \
+  {                   \
+    4, 5              \
+  }
 static const lanes_gradients gradients[2][3] = {
   { { 4, gradient_5_4 }, { 4, gradient_3_4 }, { 4, gradient_1_4 } },
   { { 5, gradient_5_5 }, { 5, gradient_3_5 }, { 5, gradient_1_5 } }
@@ -208,7 +213,10 @@ GRADIENT(gradient_1_2, 1, 2)
 GRADIENT(gradient_3_4, 3, 4)
 GRADIENT(gradient_1_4, 1, 4)
 
-#define GRADIENT_OUTS { 4, 2 }
+#define GRADIENT_OUTS \
+  {                   \
+    4, 2              \
+  }
 static const lanes_gradients gradients[2][3] = {
   { { 2, gradient_5_2 }, { 4, gradient_3_4 }, { 4, gradient_1_4 } },
   { { 2, gradient_5_2 }, { 2, gradient_3_2 }, { 2, gradient_1_2 } }
