@@ -22,6 +22,8 @@ struct cpu_api_launch {
   cpu_api_value **results;  // held; NULL: none yet
   void **pointers;          // of arguments, then results
   bool *keeps;              // arguments that must not be donated
+  cpu_ref_user_data *user_data;  // a copy of the caller's; NULL: none
+  size_t n_user_data;
 };
 
 // ---- making ----
