@@ -1,8 +1,7 @@
 // ref/custom_call: calls registered functions, by XLA's FFI.
 //
 // A call frame and all that it points to is made for each call, in one arena.
-// Operands and results are dense and row-major, which is what JAX asks for
-// unless a program says otherwise.
+// Tensors whose layout in the call is not row-major are copied (custom_layout).
 #include <string.h>
 
 #include "base/arena.h"
@@ -36,22 +35,6 @@ static const cx_hlo_attr *attributes_of(const cx_hlo_op *op)
   return a;
 }
 
-// Whether each layout of the list is row-major: rank - 1 … 0. No list: all are.
-static bool row_major(const cx_hlo_attr *list)
-{
-  for (size_t i = 0; list != NULL && i < list->as.list.n; i++) {
-    const cx_hlo_attr *a = list->as.list.items[i];
-    if (a->kind != CX_HLO_ATTR_ELEMENTS) return false;
-    const int64_t n = cx_hlo_type_elements(&a->as.elements.type.tensor);
-    for (int64_t k = 0; k < n; k++) {
-      if (cx_hlo_elements_int(&a->as.elements, (size_t)k) != n - 1 - k) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
 calx_status *cpu_ref_handler_check(const cx_hlo_op *op)
 {
   const cx_hlo_str name = target_of(op);
@@ -62,19 +45,15 @@ calx_status *cpu_ref_handler_check(const cx_hlo_op *op)
                     "for it",
                     (int)name.n, name.s, op->n_operands, op->n_results);
   }
-  if (cx_hlo_op_int(op, CX_HLO_A_API_VERSION) != TYPED_FFI) {
+  // JAX writes the original version and a dictionary beside it.
+  const cx_hlo_attr *dictionary = attributes_of(op);
+  if (cx_hlo_op_int(op, CX_HLO_A_API_VERSION) != TYPED_FFI &&
+      (dictionary == NULL || dictionary->kind != CX_HLO_ATTR_DICT)) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "custom_call: the target '%.*s' is called with api_version "
                     "%lld, registered functions take 4 (API_VERSION_TYPED_FFI)",
                     (int)name.n, name.s,
                     (long long)cx_hlo_op_int(op, CX_HLO_A_API_VERSION));
-  }
-  if (!row_major(cx_hlo_op_attr(op, CX_HLO_A_OPERAND_LAYOUTS)) ||
-      !row_major(cx_hlo_op_attr(op, CX_HLO_A_RESULT_LAYOUTS))) {
-    return cx_error(CALX_UNIMPLEMENTED,
-                    "custom_call: the target '%.*s' wants a layout that is not "
-                    "row-major",
-                    (int)name.n, name.s);
   }
   return NULL;
 }
@@ -317,9 +296,11 @@ static void share_memory(const cpu_ref_call *c, XLA_FFI_CallFrame *frame)
         !cx_hlo_type_equal(&c->in[from].type, &c->out[to].type)) {
       continue;
     }
+    XLA_FFI_Buffer *operand = frame->args.args[from];
+    const XLA_FFI_Buffer *result = frame->rets.rets[to];
     const int64_t bytes = cx_hlo_type_bytes(&c->out[to].type);
-    if (bytes > 0) memcpy(c->out[to].data, c->in[from].data, (size_t)bytes);
-    ((XLA_FFI_Buffer *)frame->args.args[from])->data = c->out[to].data;
+    if (bytes > 0) memcpy(result->data, operand->data, (size_t)bytes);
+    operand->data = result->data;
   }
 }
 
@@ -336,11 +317,13 @@ calx_status *cpu_ref_handler_run(const cpu_ref_call *c)
                               .stage = XLA_FFI_ExecutionStage_EXECUTE };
   cx_arena arena = { 0 };
   calx_status *status = make_frame(&arena, c, &frame);
+  if (status == NULL) status = cpu_ref_layouts_begin(&arena, c, &frame);
   if (status == NULL) {
     share_memory(c, &frame);
     status = cpu_ref_handler_status(handler(&frame));
     status = cx_annotate(status, "custom call '%.*s'", (int)name.n, name.s);
   }
+  if (status == NULL) status = cpu_ref_layouts_end(c, &frame);
   cx_arena_free(&arena);
   return status;
 }

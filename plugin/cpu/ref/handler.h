@@ -29,4 +29,13 @@ struct XLA_FFI_ExecutionContext {
 // The status of a handler's answer, which is taken.
 calx_status *cpu_ref_handler_status(XLA_FFI_Error *error) CALX_MUST_USE;
 
+// Before a call: buffers whose layout is not row-major get memory of the arena,
+// operands with their elements. After it: results are copied from there.
+struct cpu_ref_call;
+calx_status *cpu_ref_layouts_begin(cx_arena *arena,
+                                   const struct cpu_ref_call *c,
+                                   XLA_FFI_CallFrame *frame) CALX_MUST_USE;
+calx_status *cpu_ref_layouts_end(const struct cpu_ref_call *c,
+                                 const XLA_FFI_CallFrame *frame) CALX_MUST_USE;
+
 #endif
