@@ -2,6 +2,7 @@
 // calls, and the data that a launch gives them.
 #include "abi/pjrt_ffi.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/launch.h"
@@ -13,29 +14,37 @@
 // Numbers below this are the callers' own choice.
 #define FIRST_TYPE 1000000
 
+// Not of the counted allocations: it stays until the process ends.
+typedef struct type type;
+struct type {
+  type *next;
+  int64_t number;
+  size_t size;
+  char name[];
+};
+
 static struct {
   cx_mutex lock;
-  char **names;
-  size_t n, room;
+  type *first;
 } types = { .lock = CX_MUTEX_INIT };
 
 // The number of a name, which is added where it is new.
 static calx_status *number_of(const char *name, size_t size, int64_t *out)
 {
-  size_t i = 0;
-  while (i < types.n && (strlen(types.names[i]) != size ||
-                         memcmp(types.names[i], name, size) != 0)) {
-    i++;
+  type *t = types.first;
+  while (t != NULL && (t->size != size || memcmp(t->name, name, size) != 0)) {
+    t = t->next;
   }
-  if (i == types.n) {
-    if (!cx_grow(&types.names, &types.room, i + 1, sizeof(char *))) {
-      return cx_out_of_memory();
-    }
-    types.names[i] = cx_strndup(name, size);
-    if (types.names[i] == NULL) return cx_out_of_memory();
-    types.n++;
+  if (t == NULL) {
+    t = malloc(sizeof *t + size);
+    if (t == NULL) return cx_out_of_memory();
+    t->next = types.first;
+    t->number = t->next == NULL ? FIRST_TYPE : t->next->number + 1;
+    t->size = size;
+    memcpy(t->name, name, size);
+    types.first = t;
   }
-  *out = FIRST_TYPE + (int64_t)i;
+  *out = t->number;
   return NULL;
 }
 
@@ -58,8 +67,7 @@ static calx_status *add(PJRT_ExecuteContext *context, PJRT_FFI_UserData data)
                sizeof *context->data)) {
     return cx_out_of_memory();
   }
-  context->data[context->n++] =
-      (cpu_ref_user_data){ data.type_id, data.data };
+  context->data[context->n++] = (cpu_ref_user_data){ data.type_id, data.data };
   return NULL;
 }
 
@@ -99,11 +107,9 @@ static PJRT_Error *register_handler(PJRT_FFI_Register_Handler_Args *args)
   return cpu_api_error(cpu_ref_handler_add(name, handler));
 }
 
-PJRT_FFI_Extension cpu_api_ffi = {
-  .base = { CX_PJRT_ARGS(PJRT_FFI_Extension),
-            .type = PJRT_Extension_Type_FFI,
-            .next = &cpu_api_layouts.base },
-  .type_register = type_register,
-  .user_data_add = user_data_add,
-  .register_handler = register_handler
-};
+PJRT_FFI_Extension cpu_api_ffi = { .base = { CX_PJRT_ARGS(PJRT_FFI_Extension),
+                                             .type = PJRT_Extension_Type_FFI,
+                                             .next = &cpu_api_layouts.base },
+                                   .type_register = type_register,
+                                   .user_data_add = user_data_add,
+                                   .register_handler = register_handler };

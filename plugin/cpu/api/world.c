@@ -176,10 +176,11 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
 {
   // Without an option, these are no valid values: per_process and
   // host_processes 0, host_first UINT32_MAX.
-  *out = (cpu_api_world){
-    .n_processes = 1, .n_hosts = 1, .host_first = UINT32_MAX, .segment_fd = -1,
-    .platform = CPU_API_PLATFORM
-  };
+  *out = (cpu_api_world){ .n_processes = 1,
+                          .n_hosts = 1,
+                          .host_first = UINT32_MAX,
+                          .segment_fd = -1,
+                          .platform = CPU_API_PLATFORM };
   CALX_TRY(read_options(options, n, out));
   if (out->per_process == 0) {
     int64_t count = 0;

@@ -10,9 +10,8 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_str name = cpu_opt_name(op);
   if (op->kind == CX_HLO_OP_CUSTOM_CALL &&
-      cx_hlo_str_equal(
-          cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME)->as.text,
-          "ApproxTopK")) {
+      cx_hlo_str_equal(cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME)->as.text,
+                       "ApproxTopK")) {
     cpu_opt_approx_top_k(w, op);
     return NULL;
   }

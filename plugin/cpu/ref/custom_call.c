@@ -64,14 +64,35 @@ static XLA_FFI_DataType type_of(cx_hlo_elem e)
 {
 #define ROW(elem, type) [CX_HLO_##elem] = XLA_FFI_DataType_##type
   static const XLA_FFI_DataType types[CX_HLO_ELEM_COUNT] = {
-    ROW(I1, PRED), ROW(I2, S2), ROW(I4, S4), ROW(I8, S8), ROW(I16, S16),
-    ROW(I32, S32), ROW(I64, S64), ROW(UI2, U2), ROW(UI4, U4), ROW(UI8, U8),
-    ROW(UI16, U16), ROW(UI32, U32), ROW(UI64, U64), ROW(BF16, BF16),
-    ROW(F16, F16), ROW(F32, F32), ROW(F64, F64), ROW(F8E5M2, F8E5M2),
-    ROW(F8E4M3FN, F8E4M3FN), ROW(F8E4M3B11FNUZ, F8E4M3B11FNUZ),
-    ROW(F8E5M2FNUZ, F8E5M2FNUZ), ROW(F8E4M3FNUZ, F8E4M3FNUZ),
-    ROW(F8E4M3, F8E4M3), ROW(F8E3M4, F8E3M4), ROW(F8E8M0FNU, F8E8M0FNU),
-    ROW(F4E2M1FN, F4E2M1FN), ROW(C64, C64), ROW(C128, C128), ROW(INDEX, S64),
+    ROW(I1, PRED),
+    ROW(I2, S2),
+    ROW(I4, S4),
+    ROW(I8, S8),
+    ROW(I16, S16),
+    ROW(I32, S32),
+    ROW(I64, S64),
+    ROW(UI2, U2),
+    ROW(UI4, U4),
+    ROW(UI8, U8),
+    ROW(UI16, U16),
+    ROW(UI32, U32),
+    ROW(UI64, U64),
+    ROW(BF16, BF16),
+    ROW(F16, F16),
+    ROW(F32, F32),
+    ROW(F64, F64),
+    ROW(F8E5M2, F8E5M2),
+    ROW(F8E4M3FN, F8E4M3FN),
+    ROW(F8E4M3B11FNUZ, F8E4M3B11FNUZ),
+    ROW(F8E5M2FNUZ, F8E5M2FNUZ),
+    ROW(F8E4M3FNUZ, F8E4M3FNUZ),
+    ROW(F8E4M3, F8E4M3),
+    ROW(F8E3M4, F8E3M4),
+    ROW(F8E8M0FNU, F8E8M0FNU),
+    ROW(F4E2M1FN, F4E2M1FN),
+    ROW(C64, C64),
+    ROW(C128, C128),
+    ROW(INDEX, S64),
     ROW(TOKEN, TOKEN)
   };
 #undef ROW
@@ -85,10 +106,8 @@ static XLA_FFI_Buffer *buffer_of(cx_arena *arena, const cpu_ref_tensor *t)
   if (b == NULL || dims == NULL) return NULL;
   for (size_t i = 0; i < t->type.rank; i++) dims[i] = t->type.dims[i];
   *b = (XLA_FFI_Buffer){ CX_XLA_FFI_NEW(XLA_FFI_Buffer),
-                         .dtype = type_of(t->type.elem),
-                         .data = t->data,
-                         .rank = (int64_t)t->type.rank,
-                         .dims = dims };
+                         .dtype = type_of(t->type.elem), .data = t->data,
+                         .rank = (int64_t)t->type.rank, .dims = dims };
   return b;
 }
 
@@ -258,10 +277,9 @@ static calx_status *make_frame(cx_arena *arena, const cpu_ref_call *c,
   const size_t n_out = op->n_results;
   XLA_FFI_Args *args = &frame->args;
   XLA_FFI_Rets *rets = &frame->rets;
-  *args = (XLA_FFI_Args){ CX_XLA_FFI_NEW(XLA_FFI_Args),
-                          .size = (int64_t)n_in };
-  *rets = (XLA_FFI_Rets){ CX_XLA_FFI_NEW(XLA_FFI_Rets),
-                          .size = (int64_t)n_out };
+  *args = (XLA_FFI_Args){ CX_XLA_FFI_NEW(XLA_FFI_Args), .size = (int64_t)n_in };
+  *rets =
+      (XLA_FFI_Rets){ CX_XLA_FFI_NEW(XLA_FFI_Rets), .size = (int64_t)n_out };
   args->types = CX_ARENA_ARRAY(arena, XLA_FFI_ArgType, n_in + 1);
   args->args = CX_ARENA_ARRAY(arena, void *, n_in + 1);
   rets->types = CX_ARENA_ARRAY(arena, XLA_FFI_RetType, n_out + 1);
@@ -312,8 +330,7 @@ calx_status *cpu_ref_handler_run(const cpu_ref_call *c)
   const cpu_ref_context *context = c->machine->context;
   XLA_FFI_ExecutionContext ctx = { context->user_data, context->n_user_data };
   XLA_FFI_CallFrame frame = { CX_XLA_FFI_NEW(XLA_FFI_CallFrame),
-                              .api = cpu_ref_handler_api(),
-                              .ctx = &ctx,
+                              .api = cpu_ref_handler_api(), .ctx = &ctx,
                               .stage = XLA_FFI_ExecutionStage_EXECUTE };
   cx_arena arena = { 0 };
   calx_status *status = make_frame(&arena, c, &frame);

@@ -15,9 +15,9 @@ static calx_status *steps_of(const cpu_ref_call *c, cx_hlo_attr_id id, size_t i,
   *row_major = true;
   if (list == NULL || i >= list->as.list.n) return NULL;
   const cx_hlo_attr *a = list->as.list.items[i];
-  const bool sized = a->kind == CX_HLO_ATTR_ELEMENTS &&
-                     cx_hlo_type_elements(&a->as.elements.type.tensor) ==
-                         (int64_t)t->rank;
+  const bool sized =
+      a->kind == CX_HLO_ATTR_ELEMENTS &&
+      cx_hlo_type_elements(&a->as.elements.type.tensor) == (int64_t)t->rank;
   for (size_t k = 0; k < t->rank; k++) steps[k] = -1;
   int64_t step = 1;
   for (size_t k = 0; sized && k < t->rank; k++) {
@@ -30,8 +30,9 @@ static calx_status *steps_of(const cpu_ref_call *c, cx_hlo_attr_id id, size_t i,
   bool whole = sized;
   for (size_t k = 0; k < t->rank; k++) whole = whole && steps[k] >= 0;
   if (whole) return NULL;
-  return cx_invalid("custom_call: layout %zu is no order of the dimensions of %s",
-                    i, cx_hlo_shape(t).s);
+  return cx_invalid(
+      "custom_call: layout %zu is no order of the dimensions of %s", i,
+      cx_hlo_shape(t).s);
 }
 
 typedef enum direction { TO_CALL, MEMORY, FROM_CALL } direction;

@@ -11,22 +11,23 @@
 
 // ---- the table ----
 
-typedef struct entry {
-  char *name;
-  size_t n;
+// Not of the counted allocations: it stays until the process ends.
+typedef struct entry entry;
+struct entry {
+  entry *next;
   XLA_FFI_Handler *handler;
-} entry;
+  size_t n;
+  char name[];
+};
 
 static struct {
   cx_mutex lock;
-  entry *entries;
-  size_t n, room;
+  entry *first;
 } table = { .lock = CX_MUTEX_INIT };
 
 static XLA_FFI_Handler *find(cx_hlo_str name)
 {
-  for (size_t i = 0; i < table.n; i++) {
-    const entry *e = &table.entries[i];
+  for (const entry *e = table.first; e != NULL; e = e->next) {
     if (e->n == name.n && memcmp(e->name, name.s, name.n) == 0) {
       return e->handler;
     }
@@ -52,14 +53,13 @@ static calx_status *add(cx_hlo_str name, XLA_FFI_Handler *handler)
                     "another function",
                     (int)name.n, name.s);
   }
-  if (!cx_grow(&table.entries, &table.room, table.n + 1, sizeof(entry))) {
-    return cx_out_of_memory();
-  }
-  char *copy = cx_alloc(name.n + 1);
-  if (copy == NULL) return cx_out_of_memory();
-  memcpy(copy, name.s, name.n);
-  copy[name.n] = '\0';
-  table.entries[table.n++] = (entry){ copy, name.n, handler };
+  entry *e = malloc(sizeof *e + name.n);
+  if (e == NULL) return cx_out_of_memory();
+  e->next = table.first;
+  e->handler = handler;
+  e->n = name.n;
+  memcpy(e->name, name.s, name.n);
+  table.first = e;
   return NULL;
 }
 
@@ -67,8 +67,8 @@ static calx_status *add(cx_hlo_str name, XLA_FFI_Handler *handler)
 static calx_status *check_version(cx_hlo_str name, XLA_FFI_Handler *handler)
 {
   XLA_FFI_Metadata answer = { CX_XLA_FFI_NEW(XLA_FFI_Metadata),
-                              .api_version = { CX_XLA_FFI_NEW(
-                                  XLA_FFI_Api_Version) } };
+                              .api_version = {
+                                  CX_XLA_FFI_NEW(XLA_FFI_Api_Version) } };
   XLA_FFI_Metadata_Extension question = {
     .extension_base = { CX_XLA_FFI_NEW(XLA_FFI_Metadata_Extension),
                         .type = XLA_FFI_Extension_Metadata },
@@ -135,14 +135,13 @@ static void error_destroy(XLA_FFI_Error_Destroy_Args *args)
 calx_status *cpu_ref_handler_status(XLA_FFI_Error *error)
 {
   if (error == NULL) return NULL;
-  const int code = error->code >= CALX_CANCELLED &&
-                           error->code <= CALX_UNAUTHENTICATED
-                       ? error->code
-                       : CALX_INTERNAL;
-  calx_status *status =
-      error->message == NULL
-          ? cx_out_of_memory()
-          : cx_error((calx_code)code, "%s", error->message);
+  const int code =
+      error->code >= CALX_CANCELLED && error->code <= CALX_UNAUTHENTICATED
+          ? error->code
+          : CALX_INTERNAL;
+  calx_status *status = error->message == NULL
+                            ? cx_out_of_memory()
+                            : cx_error((calx_code)code, "%s", error->message);
   error_destroy(&(XLA_FFI_Error_Destroy_Args){ .error = error });
   return status;
 }

@@ -99,6 +99,10 @@ def _checked(callback, result_avals):
     return run
 
 
+def _n_devices(ctx):
+    return getattr(ctx.module_context.axis_context, "num_devices", None)
+
+
 def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
           sharding):
     """As jax._src.callback.emit_python_callback."""
@@ -119,7 +123,7 @@ def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
     op = jax_ffi.build_ffi_lowering_function(
         _TARGET, has_side_effect=has_side_effect)(
             ctx, *operands, number=np.uint64(number))
-    if sharding is not None and not token:
+    if sharding is not None and not token and _n_devices(ctx) != 1:
         mlir.set_sharding(ctx.module_context, op, sharding)
     results = list(op.results)
     if token:
