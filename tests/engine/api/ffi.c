@@ -267,6 +267,17 @@ static void test_user_data(void **state)
   teardown(&f);
 }
 
+// The interpreter refuses a call when it comes to it.
+static void check_refused(const fixture *f, const char *text, const char *why)
+{
+  PJRT_LoadedExecutable *program = host_program(f->client, text);
+  PJRT_Buffer *y = NULL;
+  HOST_OK(host_run(program, NULL, &f->x, 1, &y));
+  HOST_FAILS(12, host_ready(y), why);
+  host_free(y);
+  host_program_free(program);
+}
+
 static void test_errors(void **state)
 {
   (void)state;
@@ -280,13 +291,10 @@ static void test_errors(void **state)
   HOST_OK(host_run(f.program, NULL, &f.x, 1, &y));
   HOST_FAILS(11, host_ready(y), "it never works; custom call 'test_fails'");
   host_free(y);
-  PJRT_LoadedExecutable *program = NULL;
-  const char *text = CALLS("test_absent", TYPED "}>", F4);
-  HOST_FAILS(12, host_compile(f.client, text, NULL, 0, &program),
-             "no target 'test_absent'");
-  text = CALLS("test_fails", ", api_version = 2 : i32}>", F4);
-  HOST_FAILS(12, host_compile(f.client, text, NULL, 0, &program),
-             "api_version 2");
+  check_refused(&f, CALLS("test_absent", TYPED "}>", F4),
+                "no target 'test_absent'");
+  check_refused(&f, CALLS("test_fails", ", api_version = 2 : i32}>", F4),
+                "api_version 2");
   teardown(&f);
 }
 

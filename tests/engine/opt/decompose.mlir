@@ -103,27 +103,3 @@ func.func @main(%x: tensor<4x2xf32>, %s: tensor<2xf32>, %o: tensor<2xf32>, %m: t
   %8 = stablehlo.add %7, %5 : tensor<4x2xf32>
   return %8 : tensor<4x2xf32>
 }
-// ==== chlo: ApproxTopK
-func.func @better(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
-  %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
-  stablehlo.return %0 : tensor<i1>
-}
-func.func @main(%x: tensor<2x9xf32>, %i: tensor<2x9xi32>, %a: tensor<f32>, %b: tensor<i32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
-  %0:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %a, %b) {called_computations = [@better], mhlo.backend_config = {is_fallback = true, reduction_dim = 1 : i64, top_k = 3 : i64}} : (tensor<2x9xf32>, tensor<2x9xi32>, tensor<f32>, tensor<i32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
-  return %0#0, %0#1 : tensor<2x3xf32>, tensor<2x3xi32>
-}
-// ->
-func.func @better(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
-  %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
-  stablehlo.return %0 : tensor<i1>
-}
-func.func @main(%x: tensor<2x9xf32>, %i: tensor<2x9xi32>, %a: tensor<f32>, %b: tensor<i32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
-  %0:2 = "stablehlo.sort"(%x, %i) <{dimension = 1 : i64, is_stable = true}> ({
-  ^bb0(%c: tensor<f32>, %d: tensor<f32>, %e: tensor<i32>, %f: tensor<i32>):
-    %3 = stablehlo.compare GT, %c, %d : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    stablehlo.return %3 : tensor<i1>
-  }) : (tensor<2x9xf32>, tensor<2x9xi32>) -> (tensor<2x9xf32>, tensor<2x9xi32>)
-  %1 = stablehlo.slice %0#0 [0:2, 0:3] : (tensor<2x9xf32>) -> tensor<2x3xf32>
-  %2 = stablehlo.slice %0#1 [0:2, 0:3] : (tensor<2x9xi32>) -> tensor<2x3xi32>
-  return %1, %2 : tensor<2x3xf32>, tensor<2x3xi32>
-}
