@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 
+#include "abi/pjrt_ffi.h"
 #include "abi/pjrt_layouts.h"
 #include "api/args.h"
 #include "base/arena.h"
@@ -27,8 +28,9 @@
 #include "run/program.h"
 #include "threads/threads.h"
 
-// The version and the platform's name that the table reports. A later minor
-// version would promise functions and objects that clients then use.
+// The version that the table reports, and the platform's name where the option
+// platform_name does not ask for another one. A later minor version would
+// promise functions and objects that clients then use.
 #define CPU_API_MINOR 104
 #define CPU_API_PLATFORM "calx_cpu"
 #define CPU_API_MEMORY_KIND "device"
@@ -176,12 +178,14 @@ typedef struct cpu_api_world {
   uint32_t host, n_hosts;
   uint32_t host_first, host_processes;  // of this host
   int segment_fd;                       // -1: none
+  const char *platform;                 // a static text
 } cpu_api_world;
 
 struct PJRT_TopologyDescription {
   size_t n, per_process;
   PJRT_DeviceDescription *descriptions;
   PJRT_DeviceDescription **list;
+  const char *platform;  // a static text
 };
 
 struct PJRT_Client {
@@ -359,6 +363,12 @@ struct PJRT_Executable {
   cpu_api_code *code;
 };
 
+// What a launch gives the functions of its custom calls.
+struct PJRT_ExecuteContext {
+  cpu_ref_user_data *data;
+  size_t n, room;
+};
+
 struct PJRT_LoadedExecutable {
   atomic_long refs;  // of the handle and of each unfinished launch
   PJRT_Client *client;
@@ -391,6 +401,7 @@ calx_status *cpu_api_executable_read(const char *bytes, size_t size,
 // ---- layouts ----
 
 extern PJRT_Layouts_Extension cpu_api_layouts;
+extern PJRT_FFI_Extension cpu_api_ffi;
 PJRT_Layouts_MemoryLayout *cpu_api_layout_of(size_t rank);  // static
 
 #endif

@@ -45,7 +45,7 @@ void cpu_api_client_release(PJRT_Client *client)
 // ---- properties ----
 
 CPU_API_GET_TEXT(PJRT_Client_PlatformName, client, platform_name,
-                 CPU_API_PLATFORM)
+                 args->client->world.platform)
 CPU_API_GET_TEXT(PJRT_Client_PlatformVersion, client, platform_version,
                  args->client->version)
 CPU_API_GET(PJRT_Client_ProcessIndex, client, process_index,

@@ -297,14 +297,6 @@ static calx_status *execute(const execute_args *c)
 
 CPU_API_CALL2(PJRT_LoadedExecutable_Execute, executable, options, execute(args))
 
-// ---- contexts: data for custom calls, which this engine does not have ----
-
-static char context;
-
-CPU_API_GET(PJRT_ExecuteContext_Create, struct_size, context,
-            (PJRT_ExecuteContext *)&context)
-CPU_API_ACCEPT(PJRT_ExecuteContext_Destroy, struct_size)
-
 // ---- poisoning ----
 
 static calx_status *poison(PJRT_Device_PoisonExecution_Args *args)

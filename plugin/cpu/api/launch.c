@@ -17,6 +17,7 @@ void cpu_api_launch_free(cpu_api_launch *launch)
   }
   cpu_api_event_release(launch->done);
   calx_status_free(launch->failure);
+  cx_free(launch->user_data);
   cpu_api_loaded_release(launch->executable);
   cx_free(launch);
 }
@@ -87,6 +88,8 @@ calx_status *cpu_api_launch_run(cpu_api_launch *launch)
   if (status == NULL) status = wait_for_args(launch);
   if (status == NULL) status = make_results(launch);
   if (status == NULL) {
+    cpu_run_context_set_data(launch->device->context, launch->user_data,
+                             launch->n_user_data);
     status = cpu_run_program_run(code->program, launch->device->context,
                                  &launch->coll, launch->pointers,
                                  launch->pointers + launch->n_args);

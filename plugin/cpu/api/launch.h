@@ -17,11 +17,13 @@ struct cpu_api_launch {
   cpu_coll_launch coll;
   uint64_t least_number;  // its number in the device group is higher than this
   size_t n_args, n_results;
-  cpu_api_value **args;     // held; NULL: none yet
-  PJRT_Buffer **donors;     // of donated arguments; else NULL
-  cpu_api_value **results;  // held; NULL: none yet
-  void **pointers;          // of arguments, then results
-  bool *keeps;              // arguments that must not be donated
+  cpu_api_value **args;          // held; NULL: none yet
+  PJRT_Buffer **donors;          // of donated arguments; else NULL
+  cpu_api_value **results;       // held; NULL: none yet
+  void **pointers;               // of arguments, then results
+  bool *keeps;                   // arguments that must not be donated
+  cpu_ref_user_data *user_data;  // a copy of the caller's; NULL: none
+  size_t n_user_data;
 };
 
 // ---- making ----

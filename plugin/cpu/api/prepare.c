@@ -2,6 +2,8 @@
 //
 // Each argument is checked, and its value is held or taken. If one is unfit,
 // the launch is freed and the donated values return to their buffers.
+#include <string.h>
+
 #include "api/launch.h"
 #include "base/alloc.h"
 
@@ -60,7 +62,9 @@ static calx_status *check_arg(const cpu_api_launch *l, size_t i,
   if (b == NULL) {
     return cx_invalid("argument %zu of '%s' is NULL", i, name);
   }
-  if (b->device == l->device && cpu_api_shape_equal(wanted, &b->shape)) {
+  // A token has no content. JAX begins with an empty tensor for one.
+  if (b->device == l->device && (wanted->type == PJRT_Buffer_Type_TOKEN ||
+                                 cpu_api_shape_equal(wanted, &b->shape))) {
     return NULL;
   }
   return cx_error(
@@ -146,6 +150,20 @@ static calx_status *take_args(cpu_api_launch *l, PJRT_Buffer *const *args,
   return NULL;
 }
 
+// A copy, since the caller may destroy its context before the launch has run.
+static calx_status *take_user_data(cpu_api_launch *l,
+                                   const PJRT_ExecuteOptions *options)
+{
+  const PJRT_ExecuteContext *context =
+      CPU_API_HAS(options, context) ? options->context : NULL;
+  if (context == NULL || context->n == 0) return NULL;
+  l->user_data = cx_calloc(context->n, sizeof *l->user_data);
+  if (l->user_data == NULL) return cx_out_of_memory();
+  memcpy(l->user_data, context->data, context->n * sizeof *l->user_data);
+  l->n_user_data = context->n;
+  return NULL;
+}
+
 calx_status *cpu_api_launch_prepare(PJRT_LoadedExecutable *executable,
                                     size_t slot, PJRT_Device *device,
                                     PJRT_Buffer *const *args,
@@ -156,7 +174,8 @@ calx_status *cpu_api_launch_prepare(PJRT_LoadedExecutable *executable,
   *out = l;
   if (l == NULL) return cx_out_of_memory();
   l->launch_id = options->launch_id;
-  calx_status *status = take_args(l, args, options);
+  calx_status *status = take_user_data(l, options);
+  if (status == NULL) status = take_args(l, args, options);
   if (status == NULL) return NULL;
   *out = NULL;
   cpu_api_launch_return_args(l);

@@ -35,7 +35,7 @@ CPU_API_GET_LIST(PJRT_Plugin_Attributes, struct_size, attributes, attributes,
 #define SLOT(slot) .slot = cpu_api_##slot,
 static const PJRT_Api table = {
   .struct_size = offsetof(PJRT_Api, PJRT_Device_ClearMemoryStats),
-  .extension_start = &cpu_api_layouts.base,
+  .extension_start = &cpu_api_ffi.base,
   .pjrt_api_version = { CX_PJRT_ARGS(PJRT_Api_Version),
                         .major_version = PJRT_API_MAJOR,
                         .minor_version = CPU_API_MINOR },

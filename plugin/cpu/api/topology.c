@@ -35,6 +35,7 @@ calx_status *cpu_api_topology_new(size_t n, size_t per_process,
   if (t == NULL) return cx_out_of_memory();
   t->n = n;
   t->per_process = per_process;
+  t->platform = CPU_API_PLATFORM;
   t->descriptions = cx_calloc(n, sizeof *t->descriptions);
   t->list = cx_calloc(n, sizeof(PJRT_DeviceDescription *));
   if (t->descriptions == NULL || t->list == NULL) {
@@ -81,8 +82,10 @@ static calx_status *create(const PJRT_TopologyDescription_Create_Args *args,
   }
   cpu_api_world w;
   CALX_TRY(cpu_api_world_read(args->create_options, args->num_options, &w));
-  return cpu_api_topology_new((size_t)w.n_processes * w.per_process,
-                              w.per_process, out);
+  CALX_TRY(cpu_api_topology_new((size_t)w.n_processes * w.per_process,
+                                w.per_process, out));
+  (*out)->platform = w.platform;
+  return NULL;
 }
 
 CPU_API_CALL(PJRT_TopologyDescription_Create, struct_size,
@@ -99,7 +102,7 @@ PJRT_Error *cpu_api_PJRT_TopologyDescription_Destroy(
 CPU_API_GET_TEXT(PJRT_TopologyDescription_PlatformVersion, topology,
                  platform_version, "calx " CALX_VERSION)
 CPU_API_GET_TEXT(PJRT_TopologyDescription_PlatformName, topology, platform_name,
-                 CPU_API_PLATFORM)
+                 args->topology->platform)
 CPU_API_GET_LIST(PJRT_TopologyDescription_GetDeviceDescriptions, topology,
                  descriptions, args->topology->list, num_descriptions,
                  args->topology->n)

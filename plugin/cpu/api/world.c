@@ -78,6 +78,32 @@ static calx_status *read_option(const PJRT_NamedValue *o, const option *which,
   return NULL;
 }
 
+// JAX chooses by the platform's name what it sends. As "cpu" it takes the rules
+// that it has for XLA's CPU client.
+static calx_status *read_platform(const PJRT_NamedValue *o, cpu_api_world *out)
+{
+  static const char *const names[] = { CPU_API_PLATFORM, "cpu" };
+  const bool text = o->type == PJRT_NamedValue_kString;
+  for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
+    if (o->value_size == strlen(names[i]) &&
+        memcmp(o->string_value, names[i], o->value_size) == 0) {
+      out->platform = names[i];
+      return NULL;
+    }
+  }
+  return cx_invalid("option platform_name wants '" CPU_API_PLATFORM
+                    "' or 'cpu', found %s '%.*s'",
+                    type_name(o->type),
+                    text ? (int)(o->value_size < 40 ? o->value_size : 40) : 0,
+                    text ? o->string_value : "");
+}
+
+static bool is_named(const PJRT_NamedValue *o, const char *name)
+{
+  return o->name != NULL && o->name_size == strlen(name) &&
+         memcmp(o->name, name, o->name_size) == 0;
+}
+
 // Ignores unknown options, which are for other platforms (preallocate,
 // process_id).
 static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
@@ -91,11 +117,11 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
     CALX_TRY(cpu_api_check_size("PJRT_NamedValue", PJRT_NamedValue_STRUCT_SIZE,
                                 o->struct_size));
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-      if (o->name != NULL && o->name_size == strlen(known[k].name) &&
-          memcmp(o->name, known[k].name, o->name_size) == 0) {
+      if (is_named(o, known[k].name)) {
         CALX_TRY(read_option(o, &known[k], out));
       }
     }
+    if (is_named(o, "platform_name")) CALX_TRY(read_platform(o, out));
   }
   return NULL;
 }
@@ -150,9 +176,11 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
 {
   // Without an option, these are no valid values: per_process and
   // host_processes 0, host_first UINT32_MAX.
-  *out = (cpu_api_world){
-    .n_processes = 1, .n_hosts = 1, .host_first = UINT32_MAX, .segment_fd = -1
-  };
+  *out = (cpu_api_world){ .n_processes = 1,
+                          .n_hosts = 1,
+                          .host_first = UINT32_MAX,
+                          .segment_fd = -1,
+                          .platform = CPU_API_PLATFORM };
   CALX_TRY(read_options(options, n, out));
   if (out->per_process == 0) {
     int64_t count = 0;

@@ -252,7 +252,8 @@ static void read_state(rng *r)
   cpu_jit_env *env = r->env;
   LLVMValueRef key = state_word(r, 0);
   r->counter[0] = state_word(r, 1);
-  r->counter[1] = state_words(r) > 2 ? state_word(r, 2) : cpu_jit_i64(env, 0);
+  // XLA's: without a third word the counter's high word begins as the key.
+  r->counter[1] = state_words(r) > 2 ? state_word(r, 2) : key;
   LLVMBuilderRef b = cpu_jit_at(env, 0);
   r->key[0] = LLVMBuildTrunc(b, key, env->i32, "");
   r->key[1] = LLVMBuildTrunc(b, LLVMBuildLShr(b, key, cpu_jit_i64(env, 32), ""),

@@ -16,6 +16,7 @@
 #include "lower/lower.h"
 #include "opt/edit.h"
 #include "opt/opt.h"
+#include "opt/shardy.h"
 
 #define DEVICE_LIMIT (1 << 20)
 
@@ -98,7 +99,11 @@ static calx_status *make(const char *text, size_t size,
                          const cpu_lower_compile_options *options,
                          cpu_lower_state *c)
 {
+  uint32_t n_partitions = 0;
   CALX_TRY(cx_hlo_parse(text, size, "-", &c->module));
+  CALX_TRY(count_devices(c->module, options->n_partitions,
+                         "mhlo.num_partitions", &n_partitions));
+  if (n_partitions == 1) cpu_opt_shardy_drop(c->module);
   CALX_TRY(cx_hlo_verify(c->module));
   CALX_TRY(optimize(c));
   CALX_TRY(cpu_run_program_new(c->module->name, &c->a.program));

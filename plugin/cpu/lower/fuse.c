@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "opt/edit.h"
-#include "ref/ref.h"
+#include "ref/handler.h"
 
 #define REPEATED_OPS 6  // of one loop
 // Of a loop with a root of class ROOT, when another operation is to join: its
@@ -199,6 +199,9 @@ static calx_status *make_kernel(cpu_lower_fusion *f, uint32_t i,
 
 static calx_status *refuse(const cx_hlo_op *op)
 {
+  if (op->kind == CX_HLO_OP_CUSTOM_CALL) {
+    CALX_TRY(cpu_ref_handler_check(op));
+  }
   cx_hlo_str name = cpu_opt_name(op);
   return cx_error(CALX_UNIMPLEMENTED,
                   "%.*s: the CPU engine does not implement it for these types",

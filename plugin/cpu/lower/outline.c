@@ -151,7 +151,9 @@ static bool is_small(const cx_hlo_any *type)
 
 static bool is_slow(const cx_hlo_op *op)
 {
-  if (op->kind == CX_HLO_OP_REPLICA_ID || op->kind == CX_HLO_OP_PARTITION_ID) {
+  // The function of a custom call is machine code.
+  if (op->kind == CX_HLO_OP_REPLICA_ID || op->kind == CX_HLO_OP_PARTITION_ID ||
+      op->kind == CX_HLO_OP_CUSTOM_CALL) {
     return false;
   }
   for (size_t i = 0; i < cx_hlo_op_n_types(op); i++) {

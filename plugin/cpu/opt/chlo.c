@@ -1,5 +1,5 @@
 // opt/chlo: CHLO's operations become StableHLO, all but erf. openxla/stablehlo,
-// ChloOps.td, defines them.
+// ChloOps.td, defines them. So does JAX's custom call ApproxTopK.
 #include "opt/chlo.h"
 
 #include <string.h>
@@ -9,6 +9,12 @@
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_str name = cpu_opt_name(op);
+  if (op->kind == CX_HLO_OP_CUSTOM_CALL &&
+      cx_hlo_str_equal(cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME)->as.text,
+                       "ApproxTopK")) {
+    cpu_opt_approx_top_k(w, op);
+    return NULL;
+  }
   if (name.n < 5 || memcmp(name.s, "chlo.", 5) != 0) return NULL;
   name.s += 5;
   name.n -= 5;

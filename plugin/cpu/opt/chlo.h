@@ -13,5 +13,7 @@ cpu_opt_value cpu_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name,
 cpu_opt_value cpu_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name,
                                   const cx_hlo_op *op);
 calx_status *cpu_opt_top_k(cpu_opt_walk *w, cx_hlo_op *op) CALX_MUST_USE;
+// The custom call of this name.
+void cpu_opt_approx_top_k(cpu_opt_walk *w, cx_hlo_op *op);
 
 #endif

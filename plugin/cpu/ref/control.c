@@ -227,13 +227,20 @@ bool cpu_ref_identity_call(const cx_hlo_op *op)
 
 static calx_status *run_custom_call(cpu_ref_machine *m, const cx_hlo_op *op)
 {
-  const cx_hlo_attr *target = cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME);
   if (cpu_ref_identity_call(op)) return run_barrier(m, op);
-  const cx_hlo_str name =
-      target != NULL ? target->as.text : (cx_hlo_str){ "", 0 };
-  return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
-                     "there is no routine '%.*s' of %u operands and %u results",
-                     (int)name.n, name.s, op->n_operands, op->n_results);
+  const size_t n = (size_t)op->n_operands + op->n_results;
+  cpu_ref_tensor *tensors = cx_calloc(n + 1, sizeof *tensors);
+  if (tensors == NULL) return cx_out_of_memory();
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    tensors[i] = cpu_ref_slot_of(m, op->operands[i])->tensor;
+  }
+  cpu_ref_tensor *out = tensors + op->n_operands;
+  calx_status *status = cpu_ref_make_results(m, op, out);
+  if (status == NULL) {
+    status = cpu_ref_handler_run(&(cpu_ref_call){ m, op, tensors, out });
+  }
+  cx_free(tensors);
+  return status;
 }
 
 static calx_status *run_token(cpu_ref_machine *m, const cx_hlo_op *op)

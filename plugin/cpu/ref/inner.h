@@ -278,6 +278,9 @@ void cpu_ref_fold_close(cpu_ref_fold *f);
 
 // ---- running ----
 
+// Gives the results of `op` memory of their own, and lists them in `out`.
+calx_status *cpu_ref_make_results(cpu_ref_machine *m, const cx_hlo_op *op,
+                                  cpu_ref_tensor *out) CALX_MUST_USE;
 // Runs the block, whose arguments' slots are set, and empties the slots of its
 // values; out[i] is what it returns.
 calx_status *cpu_ref_block(cpu_ref_machine *m, const cx_hlo_block *block,
@@ -296,6 +299,8 @@ calx_status *cpu_ref_check_type(const cx_hlo_op *op,
 cpu_ref_fn *cpu_ref_fn_of(cx_hlo_op_kind kind);               // NULL: none
 cpu_ref_control_fn *cpu_ref_control_of(cx_hlo_op_kind kind);  // NULL: none
 bool cpu_ref_identity_call(const cx_hlo_op *op);  // @Sharding and its like
+// Runs a custom call by the function that is registered for it.
+calx_status *cpu_ref_handler_run(const cpu_ref_call *c) CALX_MUST_USE;
 
 cpu_ref_fn cpu_ref_elementwise, cpu_ref_constant, cpu_ref_iota, cpu_ref_reshape,
     cpu_ref_bitcast, cpu_ref_broadcast_in_dim, cpu_ref_broadcast,

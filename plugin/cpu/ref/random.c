@@ -157,6 +157,8 @@ calx_status *cpu_ref_bit_generator(const cpu_ref_call *c)
     philox_all(0, counter, &out[1]);
     state[0] = counter[0];
   } else {
+    // XLA's: without a third word the counter's high word begins as the key.
+    if (n == 2) state[2] = state[0];
     philox_all(state[0], state + 1, &out[1]);
   }
   memcpy(out->data, state, used * sizeof *state);

@@ -18,6 +18,12 @@ typedef struct cpu_ref_tensor {
   void *data;
 } cpu_ref_tensor;
 
+// What a launch gives the functions of its custom calls, by the type's number.
+typedef struct cpu_ref_user_data {
+  int64_t type_id;
+  void *data;
+} cpu_ref_user_data;
+
 // What a program can ask of the device that it runs on. All zero: one device,
 // no collectives.
 typedef struct cpu_ref_context {
@@ -32,6 +38,8 @@ typedef struct cpu_ref_context {
   calx_status *(*interrupt)(void *user);
   uint64_t *rng_state;  // two words, of the operation `rng`; NULL: from zero
   size_t memory_limit;  // bytes of temporaries; 0: 16 GiB
+  const cpu_ref_user_data *user_data;
+  size_t n_user_data;
 } cpu_ref_context;
 
 // Runs `f` of `m` (and what it calls). The arguments are read, the results'

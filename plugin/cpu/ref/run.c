@@ -82,8 +82,8 @@ static bool in_place(const cpu_ref_machine *m, const cx_hlo_op *op)
   return true;
 }
 
-static calx_status *make_results(cpu_ref_machine *m, const cx_hlo_op *op,
-                                 cpu_ref_tensor *out)
+calx_status *cpu_ref_make_results(cpu_ref_machine *m, const cx_hlo_op *op,
+                                  cpu_ref_tensor *out)
 {
   for (uint32_t i = 0; i < op->n_results; i++) {
     cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
@@ -110,7 +110,7 @@ static calx_status *run_fn(cpu_ref_machine *m, const cx_hlo_op *op,
     tensors[i] = cpu_ref_slot_of(m, op->operands[i])->tensor;
   }
   cpu_ref_tensor *out = tensors + op->n_operands;
-  CALX_TRY(make_results(m, op, out));
+  CALX_TRY(cpu_ref_make_results(m, op, out));
   return fn(&(cpu_ref_call){ m, op, tensors, out });
 }
 

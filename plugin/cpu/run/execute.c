@@ -28,6 +28,8 @@ struct cpu_run_context {
   void **pointers;  // of the running program's uses
   size_t n_pointers;
   uint64_t rng_state[2];
+  const cpu_ref_user_data *user_data;
+  size_t n_user_data;
 };
 
 typedef struct execution {
@@ -50,6 +52,13 @@ calx_status *cpu_run_context_new(cpu_threads *threads, cpu_run_context **out)
     *out = NULL;
   }
   return status;
+}
+
+void cpu_run_context_set_data(cpu_run_context *context,
+                              const cpu_ref_user_data *data, size_t n)
+{
+  context->user_data = data;
+  context->n_user_data = n;
 }
 
 void cpu_run_context_free(cpu_run_context *context)
@@ -284,7 +293,9 @@ calx_status *cpu_run_program_run(const cpu_run_program *p,
                          .partition = launch == NULL ? 0 : launch->partition,
                          .collective = run_collective,
                          .user = &r,
-                         .rng_state = context->rng_state };
+                         .rng_state = context->rng_state,
+                         .user_data = context->user_data,
+                         .n_user_data = context->n_user_data };
   calx_status *status = run_block(&r, 0);
   cpu_run_comm_finish(context->comm);
   return status;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "coll/coll.h"
 #include "hlo/module.h"
+#include "ref/ref.h"
 #include "threads/threads.h"
 
 typedef struct cpu_run_program cpu_run_program;
@@ -38,6 +39,10 @@ typedef struct cpu_run_context cpu_run_context;
 calx_status *cpu_run_context_new(cpu_threads *threads,
                                  cpu_run_context **out) CALX_MUST_USE;
 void cpu_run_context_free(cpu_run_context *context);
+// What the custom calls of the next run see. The list is the caller's, and must
+// live until that run has ended.
+void cpu_run_context_set_data(cpu_run_context *context,
+                              const cpu_ref_user_data *data, size_t n);
 
 const cpu_run_program_info *cpu_run_program_info_of(const cpu_run_program *p);
 void cpu_run_program_free(cpu_run_program *p);  // NULL is accepted

@@ -51,6 +51,39 @@ static void test_creation(void **state)
   HOST_FAILS(3, api->PJRT_Client_Create(&args), "no list");
 }
 
+static PJRT_Error *create_as(const char *platform, PJRT_Client **out)
+{
+  PJRT_NamedValue option = { CX_PJRT_ARGS(PJRT_NamedValue),
+                             .name = "platform_name",
+                             .name_size = strlen("platform_name"),
+                             .type = PJRT_NamedValue_kString,
+                             .string_value = platform,
+                             .value_size = strlen(platform) };
+  ARGS(args, PJRT_Client_Create, .create_options = &option, .num_options = 1);
+  PJRT_Error *error = api->PJRT_Client_Create(&args);
+  *out = args.client;
+  return error;
+}
+
+static void test_platform(void **state)
+{
+  (void)state;
+  PJRT_Client *client = NULL;
+  HOST_FAILS(3, create_as("gpu", &client),
+             "platform_name wants 'calx_cpu' or 'cpu', found string 'gpu'");
+  HOST_OK(create_as("cpu", &client));
+  ARGS(name, PJRT_Client_PlatformName, .client = client);
+  HOST_OK(api->PJRT_Client_PlatformName(&name));
+  assert_int_equal(name.platform_name_size, 3);
+  assert_memory_equal(name.platform_name, "cpu", 3);
+  ARGS(get, PJRT_Client_TopologyDescription, .client = client);
+  HOST_OK(api->PJRT_Client_TopologyDescription(&get));
+  ARGS(also, PJRT_TopologyDescription_PlatformName, .topology = get.topology);
+  HOST_OK(api->PJRT_TopologyDescription_PlatformName(&also));
+  assert_int_equal(also.platform_name_size, 3);
+  host_client_free(client);
+}
+
 static void test_facts(void **state)
 {
   (void)state;
@@ -323,11 +356,11 @@ static void test_portable(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    HOST_TEST(test_creation),      HOST_TEST(test_facts),
-    HOST_TEST(test_one_call),      HOST_TEST(test_one_wrong_list),
-    HOST_TEST(test_threads),       HOST_TEST(test_calls_at_once),
-    HOST_TEST(test_failed_member), HOST_TEST(test_missing_member),
-    HOST_TEST(test_portable),
+    HOST_TEST(test_creation),       HOST_TEST(test_platform),
+    HOST_TEST(test_facts),          HOST_TEST(test_one_call),
+    HOST_TEST(test_one_wrong_list), HOST_TEST(test_threads),
+    HOST_TEST(test_calls_at_once),  HOST_TEST(test_failed_member),
+    HOST_TEST(test_missing_member), HOST_TEST(test_portable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,28 @@ typedef struct program_case {
   "return %r#1, %r#2, %r#3 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x3xf32> }"
 
 static const program_case cases[] = {
+  { "ApproxTopK",
+    "func.func @better(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, "
+    "%j: tensor<i32>) -> tensor<i1> {\n"
+    "%0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> "
+    "tensor<i1>\n"
+    "stablehlo.return %0 : tensor<i1> }\n"
+    "func.func @main(%x: tensor<2x9xf32>, %i: tensor<2x9xi32>) -> "
+    "(tensor<2x3xf32>, tensor<2x3xi32>) {\n"
+    "%a = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "%b = stablehlo.constant dense<-1> : tensor<i32>\n"
+    "%0:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %a, %b) "
+    "{called_computations = [@better], mhlo.backend_config = "
+    "{reduction_dim = 1 : i64, top_k = 3 : i64}} : (tensor<2x9xf32>, "
+    "tensor<2x9xi32>, tensor<f32>, tensor<i32>) -> (tensor<2x3xf32>, "
+    "tensor<2x3xi32>)\n"
+    "return %0#0, %0#1 : tensor<2x3xf32>, tensor<2x3xi32> }" },
+  { "sharding constraint",
+    "sdy.mesh @mesh = <[\"a\"=1]>\n"
+    "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+    "%0 = sdy.sharding_constraint %x <@mesh, [{\"a\"}]> : tensor<4xf32>\n"
+    "%1 = stablehlo.add %0, %0 : tensor<4xf32>\n"
+    "return %1 : tensor<4xf32> }" },
   { "chain",
     "func.func @main(%a: tensor<5x7xf32>, %b: tensor<7xf32>) -> "
     "tensor<5x7xf32> {\n"

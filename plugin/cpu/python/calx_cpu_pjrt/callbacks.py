@@ -1,0 +1,159 @@
+"""Callbacks into Python: debug.print, pure_callback, io_callback.
+
+JAX makes all of them by one function, emit_python_callback. For the engine
+another one takes its place. It writes a custom call with the number of the
+callback; the target runs in the thread of the launch and takes the global
+interpreter lock.
+"""
+
+import ctypes
+import itertools
+import secrets
+import weakref
+
+import numpy as np
+
+from calx_cpu_pjrt import ffi
+
+_TARGET = "calx_python_callback"
+
+# By xla.PrimitiveType; those of less than 8 bits have a byte each.
+_TYPES = {
+    1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8",
+    7: "uint16", 8: "uint32", 9: "uint64", 10: "float16", 11: "float32",
+    12: "float64", 15: "complex64", 16: "bfloat16", 18: "complex128",
+    19: "float8_e5m2", 20: "float8_e4m3fn", 21: "int4", 22: "uint4",
+    23: "float8_e4m3b11fnuz", 24: "float8_e5m2fnuz", 25: "float8_e4m3fnuz",
+    26: "int2", 27: "uint2", 28: "float8_e4m3", 29: "float8_e3m4",
+    32: "float4_e2m1fn", 33: "float8_e8m0fnu",
+}
+_TOKEN = 17
+
+# A number is never used again, in another process neither: a compiled program
+# that a cache kept must not call another function.
+_numbers = itertools.count(secrets.randbits(62))
+_callbacks = weakref.WeakValueDictionary()
+
+
+class _Callback:
+    """Lives as long as the executable that calls it."""
+
+    def __init__(self, function):
+        self.function = function
+
+
+def _array(buffer):
+    """A view of a buffer's memory."""
+    import ml_dtypes
+
+    name = _TYPES[buffer.dtype]
+    dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+    shape = tuple(buffer.dims[i] for i in range(buffer.rank))
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if size == 0:
+        return np.empty(shape, dtype)
+    memory = (ctypes.c_char * size).from_address(buffer.data)
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def _arrays(buffers):
+    every = (buffers.items[i].contents for i in range(buffers.size))
+    return [_array(b) for b in every if b.dtype != _TOKEN]
+
+
+def _run(frame):
+    number = ffi.scalar(frame, b"number", ctypes.c_uint64)
+    callback = _callbacks.get(number)
+    if callback is None:
+        raise RuntimeError("the Python function of this callback is gone")
+    # Copies: JAX may hold the arguments longer than the engine does.
+    arguments = [a.copy() for a in _arrays(frame.args)]
+    results = callback.function(*arguments)
+    for to, value in zip(_arrays(frame.rets), results, strict=True):
+        to[...] = value
+
+
+def _checked(callback, result_avals):
+    """The callback with its results as arrays of the types that are due."""
+    from jax._src import dtypes
+
+    def run(*arguments):
+        values = callback(*arguments)
+        if len(values) != len(result_avals):
+            raise RuntimeError(
+                "Mismatched number of outputs from callback. Expected: "
+                f"{len(result_avals)}, Actual: {len(values)}")
+        arrays = [np.asarray(dtypes.canonicalize_value(np.asarray(v)))
+                  for v in values]
+        for i, (array, aval) in enumerate(zip(arrays, result_avals)):
+            if array.shape != aval.shape:
+                raise RuntimeError(
+                    f"Incorrect output shape for return value #{i}: "
+                    f"Expected: {aval.shape}, Actual: {array.shape}")
+            if array.dtype != aval.dtype:
+                raise RuntimeError(
+                    f"Incorrect output dtype for return value #{i}: "
+                    f"Expected: {aval.dtype}, Actual: {array.dtype}")
+        return arrays
+
+    return run
+
+
+def _n_devices(ctx):
+    return getattr(ctx.module_context.axis_context, "num_devices", None)
+
+
+def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
+          sharding):
+    """As jax._src.callback.emit_python_callback."""
+    import dataclasses
+
+    from jax._src import core, ffi as jax_ffi
+    from jax._src.interpreters import mlir
+
+    made = _Callback(_checked(callback, result_avals))
+    number = next(_numbers)
+    _callbacks[number] = made
+    ctx.module_context.add_keepalive(made)
+    if token:
+        operands = [token, *operands]
+        ctx = dataclasses.replace(
+            ctx, avals_in=[core.abstract_token, *ctx.avals_in],
+            avals_out=[core.abstract_token, *ctx.avals_out])
+    op = jax_ffi.build_ffi_lowering_function(
+        _TARGET, has_side_effect=has_side_effect)(
+            ctx, *operands, number=np.uint64(number))
+    if sharding is not None and not token and _n_devices(ctx) != 1:
+        mlir.set_sharding(ctx.module_context, op, sharding)
+    results = list(op.results)
+    if token:
+        token, *results = results
+    return results, token, made
+
+
+def initialize(library):
+    from jax._src import callback as jax_callback
+
+    library.register_function(_TARGET, _run)
+    other = jax_callback.emit_python_callback
+
+    def emit(ctx, callback, token, operands, operand_avals, result_avals, *,
+             has_side_effect, returns_token=True, partitioned=False,
+             sharding=None):
+        module = ctx.module_context
+        ours = (tuple(module.platforms) == ("cpu",)
+                and _is_engine(module.get_backend()))
+        if not ours:
+            return other(
+                ctx, callback, token, operands, operand_avals, result_avals,
+                has_side_effect=has_side_effect, returns_token=returns_token,
+                partitioned=partitioned, sharding=sharding)
+        return _emit(ctx, callback, token, operands, result_avals,
+                     has_side_effect, sharding)
+
+    jax_callback.emit_python_callback = emit
+
+
+def _is_engine(backend):
+    # The version is behind a line of jaxlib's own: "PJRT C API, calx 0.1, …".
+    return backend is not None and "calx " in backend.platform_version
