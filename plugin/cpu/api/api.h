@@ -166,6 +166,7 @@ struct PJRT_Device {
   cx_mutex lock;  // guards the fields below
   cx_cond changed;
   cpu_api_launch *first, **last;
+  _Atomic uint32_t posted;  // read without the lock too
   bool busy, stopping;
   cx_thread thread;
   uint32_t generation;  // cpu_threads_generation() of the thread's process

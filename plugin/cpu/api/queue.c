@@ -7,8 +7,15 @@
 // launch that needs it. In a forked child, the first launch starts a new thread
 // and initializes the locks again, because they may have been held during the
 // fork.
+//
+// After a launch the device's thread spins for some microseconds before it
+// sleeps: a caller that launches one program after the other does not wait for
+// it to wake up. Nothing is locked meanwhile; `posted` says that there is
+// something to look at.
 #include "api/launch.h"
 #include "base/alloc.h"
+
+#define SPIN_NS 30000
 
 void cpu_api_queue_init(PJRT_Device *device)
 {
@@ -31,9 +38,32 @@ static void lock_device(PJRT_Device *device)
   cx_lock(&device->lock);
 }
 
+// Something that the device's thread waits for has changed. The caller holds
+// the lock.
+static void notify(PJRT_Device *d)
+{
+  atomic_fetch_add(&d->posted, 1);
+  cx_cond_broadcast(&d->changed);
+}
+
+// Waits for a short time without the lock, which the caller holds.
+static void spin(PJRT_Device *d)
+{
+  const uint32_t seen = atomic_load(&d->posted);
+  if (d->first != NULL || d->stopping) return;
+  cx_unlock(&d->lock);
+  const int64_t until = cx_now_ns() + SPIN_NS;
+  while (atomic_load_explicit(&d->posted, memory_order_relaxed) == seen &&
+         cx_now_ns() < until) {
+    for (int i = 0; i < 16; i++) cpu_threads_pause();
+  }
+  cx_lock(&d->lock);
+}
+
 static void work(void *user)
 {
   PJRT_Device *d = user;
+  const bool spins = cpu_threads_cores() > 1;
   cx_lock(&d->lock);
   for (;;) {
     while (d->busy || (d->first == NULL && !d->stopping)) {
@@ -53,6 +83,7 @@ static void work(void *user)
     cx_unlock(&d->lock);
     cpu_api_launch_end(launch, status);
     cx_lock(&d->lock);
+    if (spins) spin(d);
   }
   cx_unlock(&d->lock);
   cpu_api_client_release(d->client);
@@ -109,9 +140,7 @@ void cpu_api_queue_leave(PJRT_Device *device)
 {
   cx_lock(&device->lock);
   device->busy = false;
-  if (device->first != NULL || device->stopping) {
-    cx_cond_broadcast(&device->changed);
-  }
+  if (device->first != NULL || device->stopping) notify(device);
   cx_unlock(&device->lock);
 }
 
@@ -140,7 +169,7 @@ void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch)
     launch->next = NULL;
     *device->last = launch;
     device->last = &launch->next;
-    cx_cond_broadcast(&device->changed);
+    notify(device);
   }
   cx_unlock(&device->lock);
   if (status == NULL) return;
@@ -168,7 +197,7 @@ void cpu_api_queue_stop(PJRT_Device *device)
 {
   lock_device(device);
   device->stopping = true;
-  cx_cond_broadcast(&device->changed);
+  notify(device);
   cx_unlock(&device->lock);
   if (!device->thread.running) return;
   if (pthread_equal(device->thread.handle, pthread_self())) {

@@ -23,6 +23,7 @@
 #define CPU_JIT_OPS 1024        // most operations of a kernel
 #define CPU_JIT_LEVELS 40       // loops open at once
 #define CPU_JIT_SIZE 40000      // most instructions of a function
+#define CPU_JIT_COLUMNS 16      // most columns whose rows are lanes
 #define CPU_JIT_MAX_OUTPUTS 64  // outputs of a kernel, results of a reduce
 
 // ---- values ----
@@ -110,6 +111,7 @@ typedef struct cpu_jit_env {
   LLVMValueRef lo, hi;  // its iterations
   int lanes;            // 1: scalars only
   int memory_level;     // of loads, at least: what is read may be written
+  int64_t columns;      // of the rows that are lanes; 0: lanes are no rows
   bool small;           // lane indices fit in 32 bits
   size_t budget;        // instructions left
   cpu_jit_memo **memo;
@@ -257,8 +259,26 @@ cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
 // the location has no lanes.
 void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,
                    const cpu_jit_loc *p, int level);
+// The columns v[0 .. n) of the row, or rows, at the location, whose last part
+// is column 0 of n.
+void cpu_jit_store_columns(cpu_jit_env *env, LLVMValueRef pointer,
+                           const cpu_jit_val *v, int n, const cpu_jit_loc *p,
+                           int level);
 LLVMValueRef cpu_jit_literal(cpu_jit_env *env, const cx_hlo_elements *e);
 cpu_jit_val cpu_jit_splat_of(cpu_jit_env *env, const cx_hlo_elements *e);
+
+// ---- interleave.c ----
+
+// A vector of the elements order[] of these n vectors, counted through them
+// all.
+LLVMValueRef cpu_jit_pick_lanes(cpu_jit_env *env, LLVMBuilderRef b,
+                                LLVMValueRef *v, int n, const int *order);
+// A column of the rows of n elements that fill n vectors of memory.
+LLVMValueRef cpu_jit_column(cpu_jit_env *env, LLVMBuilderRef b,
+                            LLVMValueRef *memory, int n, int column);
+// n vectors, each a column of the same rows, become the rows' memory.
+void cpu_jit_interleave(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef *v,
+                        int n);
 
 // ---- index.c ----
 

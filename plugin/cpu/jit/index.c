@@ -311,7 +311,7 @@ static cpu_jit_val emit_concatenate(cpu_jit_env *env, const cx_hlo_op *op,
     cpu_jit_within(env, &ix, n, &in);
     from.part[at] = (cpu_jit_part){ ix, n, whole.dims };
     // The first has no other to give way to.
-    if (out.re == NULL) {
+    if (out.re == NULL && !in.never) {
       const cpu_jit_loc *q = cpu_jit_loc_of(env, &from);
       if (in.lanes != NULL) {
         q = cpu_jit_loc_masked(env, q, in.lanes, in.lanes_level);

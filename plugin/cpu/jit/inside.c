@@ -42,6 +42,16 @@ static void also(cpu_jit_env *env, LLVMValueRef *sum, int *sum_level,
   *sum = cpu_jit_op2(env, LLVMAnd, *sum, c, *sum_level);
 }
 
+static void also_all(cpu_jit_env *env, cpu_jit_inside *in, LLVMValueRef c,
+                     int level)
+{
+  if (LLVMIsAConstantInt(c) == NULL) {
+    also(env, &in->all, &in->all_level, c, level);
+  } else if (LLVMConstIntGetZExtValue(c) == 0) {
+    in->never = true;
+  }
+}
+
 void cpu_jit_within(cpu_jit_env *env, cpu_jit_ix *ix, int64_t n,
                     cpu_jit_inside *in)
 {
@@ -51,7 +61,7 @@ void cpu_jit_within(cpu_jit_env *env, cpu_jit_ix *ix, int64_t n,
         cpu_jit_compare(env, LLVMIntULT, ix->base, most, ix->level);
     ix->base = cpu_jit_choose(env, c, ix->base, cpu_jit_i64(env, 0), ix->level);
     ix->multiple = 1;
-    also(env, &in->all, &in->all_level, c, ix->level);
+    also_all(env, in, c, ix->level);
     return;
   }
   LLVMValueRef v = cpu_jit_ix_widen(env, *ix);
@@ -71,7 +81,7 @@ void cpu_jit_spaced(cpu_jit_env *env, cpu_jit_ix *ix, int64_t d,
   LLVMValueRef c = cpu_jit_compare(env, LLVMIntEQ, rest,
                                    LLVMConstNull(LLVMTypeOf(rest)), ix->level);
   if (same) {
-    also(env, &in->all, &in->all_level, c, ix->level);
+    also_all(env, in, c, ix->level);
   } else {
     also(env, &in->lanes, &in->lanes_level, c, ix->level);
   }
@@ -83,6 +93,7 @@ cpu_jit_val cpu_jit_inside_or(cpu_jit_env *env, const cx_hlo_value *v,
                               cpu_jit_loc *at, const cpu_jit_inside *in,
                               cpu_jit_val other)
 {
+  if (in->never) return other;
   const cpu_jit_loc *p = cpu_jit_loc_of(env, at);
   if (in->lanes != NULL) {
     p = cpu_jit_loc_masked(env, p, in->lanes, in->lanes_level);

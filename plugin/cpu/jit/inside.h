@@ -10,6 +10,7 @@
 typedef struct cpu_jit_inside {
   LLVMValueRef all, lanes;
   int all_level, lanes_level;
+  bool never;  // one of them is known not to hold
 } cpu_jit_inside;
 
 // Where v is in the list, or -1.

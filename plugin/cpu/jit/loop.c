@@ -10,154 +10,29 @@
 // Where the last run is short and no whole number of vectors, and all that is
 // read beside it repeats with it, an iteration is so many runs that they are
 // whole vectors: which elements of what repeats these need is known.
-#include "jit/inside.h"
+// Rows of a few columns are in columns.c.
+#include "jit/nest.h"
 #include "jit/root.h"
 
-#define BLOCK 4096        // elements of the inner loop in one iteration
 #define FEW_VECTORS 8     // of which a loop may have masks throughout
 #define EXPENSIVE_NS 0.4  // per element
 #define LONG_NS 1.0       // of which two vectors are computed together
 #define PERIOD_VECTORS 8  // of an iteration of several runs
 #define PERIOD_OPS 240    // … operations in its code
 
-typedef struct nest {
-  int n;
-  int dims[CPU_JIT_RANK];
-  int64_t sizes[CPU_JIT_RANK];
-  int64_t inner, block, blocks;
-  bool open;  // an iteration is an element of the inner loop
-} nest;
-
-static nest nest_of(cpu_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
-{
-  nest s = { 0 };
-  const int lanes = env->target->lanes;
-  s.n = cpu_jit_runs(t, cuts, s.dims, s.sizes);
-  s.open = s.n == 1 && s.sizes[0] > 1;
-  if (s.n > 1 && s.sizes[s.n - 1] < lanes / 2) {
-    s.n = cpu_jit_runs(t, 0, s.dims, s.sizes);
-  }
-  s.inner = s.n == 0 ? 1 : s.sizes[s.n - 1];
-  s.block = s.inner <= 2 * BLOCK ? s.inner : BLOCK;
-  s.blocks = s.inner == 0 ? 0 : (s.inner + s.block - 1) / s.block;
-  return s;
-}
-
-// The indices of the outer runs, and where the block starts, from the number of
-// the iteration.
-static cpu_jit_ix iteration(cpu_jit_env *env, const nest *s, cpu_jit_ix t,
-                            int64_t extent, cpu_jit_loc *out)
-{
-  int64_t size = extent;
-  const cpu_jit_ix block = cpu_jit_ix_take(env, &t, &size, s->blocks);
-  cpu_jit_ix index[CPU_JIT_RANK];
-  for (int i = s->n - 2; i >= 0; i--) {
-    index[i] = cpu_jit_ix_take(env, &t, &size, s->sizes[i]);
-  }
-  *out = (cpu_jit_loc){ .n = 0 };
-  for (int i = 0; i + 1 < s->n; i++) {
-    cpu_jit_loc_push(out, s->dims[i], s->sizes[i], index[i]);
-  }
-  return cpu_jit_ix_scale(env, block, s->block);
-}
-
-// What is stored, into which buffers.
-typedef struct work {
-  const cx_hlo_value *const *values;
-  size_t n, buffer;
-  bool in_place;  // nothing, where the buffer is that of the (input) value
-  const cx_hlo_op *update;  // dynamic_update_slice: where in the buffer
-  // concatenate: the value is one of its operands, and begins there.
-  const cx_hlo_op *whole;
-  int64_t first;
-} work;
-
-static uint32_t update_cuts(const cx_hlo_op *op)
-{
-  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
-  const cx_hlo_type *u = cpu_jit_type(op->operands[1]);
-  uint32_t cuts = 0;
-  for (size_t d = 0; d < t->rank; d++) {
-    if (t->dims[d] != u->dims[d]) cuts |= (uint32_t)1 << d;
-  }
-  return cuts;
-}
-
-// The location in the updated tensor of a location in the update.
-static void updated_loc(cpu_jit_env *env, const cx_hlo_op *op,
-                        const cpu_jit_loc *at, cpu_jit_loc *out)
-{
-  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
-  const cx_hlo_type *u = cpu_jit_type(op->operands[1]);
-  cpu_jit_loc_cut(env, u, at, update_cuts(op), out);
-  size_t d = 0;
-  for (int i = 0; i < out->n; i++) {
-    cpu_jit_part *part = &out->part[i];
-    if (t->dims[d] != u->dims[d]) {
-      const int64_t inner = part->size / u->dims[d];
-      cpu_jit_ix start = cpu_jit_start_index(
-          env, op->operands[2 + d], &env->scalar, t->dims[d] - u->dims[d]);
-      part->ix =
-          cpu_jit_ix_add(env, part->ix, cpu_jit_ix_scale(env, start, inner));
-      part->size = t->dims[d] * inner;
-    }
-    d += (size_t)part->dims;
-  }
-}
-
-// The location in the concatenation of a location in an operand of it.
-static void piece_loc(cpu_jit_env *env, const work *k, const cpu_jit_loc *at,
-                      cpu_jit_loc *out)
-{
-  const size_t d = (size_t)cx_hlo_op_int(k->whole, CX_HLO_A_DIMENSION);
-  const cx_hlo_type *t = cpu_jit_type(&k->whole->results[0]);
-  const cx_hlo_type *u = cpu_jit_type(k->values[0]);
-  cpu_jit_loc_cut(env, u, at, (uint32_t)1 << d, out);
-  size_t next = 0;
-  for (int i = 0; i < out->n; i++) {
-    cpu_jit_part *part = &out->part[i];
-    if (next == d) {
-      const int64_t inner = part->size / u->dims[d];
-      part->ix = cpu_jit_ix_offset(env, part->ix, k->first * inner);
-      part->size = t->dims[d] * inner;
-    }
-    next += (size_t)part->dims;
-  }
-}
-
-static void body(cpu_jit_env *env, const work *k, const nest *s,
-                 const cpu_jit_loc *outer, cpu_jit_ix inner, LLVMValueRef mask)
-{
-  cpu_jit_loc p = *outer;
-  if (s->n > 0) cpu_jit_loc_push(&p, s->dims[s->n - 1], s->inner, inner);
-  p.mask = mask;
-  const cpu_jit_loc *at = cpu_jit_loc_of(env, &p);
-  if (k->update == NULL && k->whole == NULL) {
-    cpu_jit_store_values(env, k->values, k->n, k->buffer, at);
-    return;
-  }
-  const cpu_jit_val v = cpu_jit_emit(env, k->values[0], at);
-  if (cpu_jit_failed(env)) return;
-  if (k->whole != NULL) {
-    piece_loc(env, k, at, &p);
-  } else {
-    updated_loc(env, k->update, at, &p);
-  }
-  cpu_jit_store(env, cpu_jit_buffer(env, k->buffer), v, &p, env->n_levels - 1);
-}
-
 // The vectors of [lo, hi), whole ones, or (masked) each with the mask of what
 // is below hi. lo is a multiple of `multiple`.
-static void vectors_of(cpu_jit_env *env, const work *k, const nest *s,
-                       const cpu_jit_loc *outer, LLVMValueRef lo,
-                       LLVMValueRef hi, int64_t multiple, bool masked)
+static void vectors_of(cpu_jit_env *env, const cpu_jit_work *k,
+                       const cpu_jit_nest *s, const cpu_jit_loc *outer,
+                       LLVMValueRef lo, LLVMValueRef hi, int64_t multiple,
+                       bool masked)
 {
   cpu_jit_loop loop;
   LLVMValueRef mask = NULL;
   cpu_jit_ix iv =
       cpu_jit_vectors_begin(env, &loop, lo, hi, masked ? &mask : NULL);
   iv.multiple = multiple;
-  body(env, k, s, outer, iv, mask);
+  cpu_jit_place(env, k, s, outer, iv, mask);
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
@@ -185,7 +60,8 @@ static bool prefers_masks(const cpu_jit_env *env, int64_t inner)
 }
 
 // The elements [lo, hi) of the only run.
-static void open_vectors(cpu_jit_env *env, const work *k, const nest *s)
+static void open_vectors(cpu_jit_env *env, const cpu_jit_work *k,
+                         const cpu_jit_nest *s)
 {
   LLVMValueRef lo = env->lo, hi = env->hi;
   const cpu_jit_loc outer = { .n = 0 };
@@ -201,8 +77,9 @@ static void open_vectors(cpu_jit_env *env, const work *k, const nest *s)
   vectors_of(env, k, s, &outer, full, hi, 1, true);
 }
 
-static void vectors(cpu_jit_env *env, const work *k, const nest *s,
-                    const cpu_jit_loc *outer, cpu_jit_ix start)
+static void vectors(cpu_jit_env *env, const cpu_jit_work *k,
+                    const cpu_jit_nest *s, const cpu_jit_loc *outer,
+                    cpu_jit_ix start)
 {
   const int64_t lanes = env->lanes;
   LLVMValueRef hi = cpu_jit_i64(env, s->inner);
@@ -252,7 +129,7 @@ static bool repeats(const cpu_jit_kernel *k, int64_t inner)
 
 // The elements of an iteration of several runs; 0: they are not worth it.
 static int64_t period_of(const cpu_jit_env *env, const cpu_jit_kernel *k,
-                         const work *w, const nest *s)
+                         const cpu_jit_work *w, const cpu_jit_nest *s)
 {
   const int64_t lanes = env->target->lanes;
   if (s->n != 2 || w->update != NULL || s->inner < 2 || s->inner % lanes == 0) {
@@ -267,10 +144,10 @@ static int64_t period_of(const cpu_jit_env *env, const cpu_jit_kernel *k,
              : 0;
 }
 
-static void periods(cpu_jit_env *env, const work *w, const cx_hlo_type *t,
-                    int64_t period, int64_t extent)
+static void periods(cpu_jit_env *env, const cpu_jit_work *w,
+                    const cx_hlo_type *t, int64_t period, int64_t extent)
 {
-  nest flat = { 0 };
+  cpu_jit_nest flat = { 0 };
   flat.n = cpu_jit_runs(t, 0, flat.dims, flat.sizes);
   flat.inner = flat.sizes[0];
   const cpu_jit_loc outer = { .n = 0 };
@@ -282,18 +159,18 @@ static void periods(cpu_jit_env *env, const work *w, const cx_hlo_type *t,
     ix.lane = 1;
     ix.period = period;
     ix.residue = at;
-    body(env, w, &flat, &outer, ix, NULL);
+    cpu_jit_place(env, w, &flat, &outer, ix, NULL);
   }
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static void nested_vectors(cpu_jit_env *env, const work *k, const nest *s,
-                           int64_t extent)
+static void nested_vectors(cpu_jit_env *env, const cpu_jit_work *k,
+                           const cpu_jit_nest *s, int64_t extent)
 {
   cpu_jit_loop loop;
   cpu_jit_loc p;
   const cpu_jit_ix iv = cpu_jit_iterations_begin(env, &loop, extent);
-  const cpu_jit_ix start = iteration(env, s, iv, extent, &p);
+  const cpu_jit_ix start = cpu_jit_iteration(env, s, iv, extent, &p);
   vectors(env, k, s, &p, start);
   cpu_jit_loop_end(env, &loop, NULL);
 }
@@ -316,7 +193,7 @@ static bool is_plain(const cpu_jit_kernel *k)
 
 // Long chains of instructions that wait for each other: two of them side by
 // side take hardly longer than one, where there are registers for both.
-static int loop_lanes(const cpu_jit_env *env, const nest *s)
+static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
 {
   const int lanes = env->target->lanes;
   if (s->inner == 1) return 1;
@@ -326,15 +203,16 @@ static int loop_lanes(const cpu_jit_env *env, const nest *s)
 }
 
 static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
-                               const work *w)
+                               const cpu_jit_work *w)
 {
   const cx_hlo_type *t = cpu_jit_type(w->values[0]);
   uint32_t cuts = 0;
   for (size_t i = 0; i < w->n; i++) {
     cuts |= cpu_jit_slot_of(env, w->values[i])->need;
   }
-  if (w->update != NULL) cuts |= update_cuts(w->update);
-  const nest s = nest_of(env, t, cuts);
+  if (w->update != NULL) cuts |= cpu_jit_update_cuts(w->update);
+  if (cpu_jit_columns(env, k, phase, w, t, cuts)) return env->status;
+  const cpu_jit_nest s = cpu_jit_nest_of(env, t, cuts);
   int64_t extent = s.open ? s.inner : s.blocks;
   for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
   const int64_t period = period_of(env, k, w, &s);
@@ -368,11 +246,12 @@ static int64_t pieces(cpu_jit_env *env, const cpu_jit_kernel *k, bool emits)
     const cx_hlo_value *v = op->operands[i];
     const cx_hlo_type *t = cpu_jit_type(v);
     if (cx_hlo_type_elements(t) == 0) continue;
-    nest s = nest_of(env, t, cpu_jit_need_of(env, v) | (uint32_t)1 << d);
+    cpu_jit_nest s =
+        cpu_jit_nest_of(env, t, cpu_jit_need_of(env, v) | (uint32_t)1 << d);
     int64_t extent = s.blocks;
     for (int j = 0; j + 1 < s.n; j++) extent *= s.sizes[j];
     if (emits) {
-      const work w = {
+      const cpu_jit_work w = {
         .values = &v, .n = 1, .buffer = k->n_inputs, .whole = op, .first = first
       };
       LLVMValueRef none = cpu_jit_i64(env, 0);
@@ -410,9 +289,9 @@ calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k)
     return emit_pieces(env, k);
   }
   if (cpu_jit_kernel_turned(env, k)) return env->status;
-  const work w = {
-    k->outputs, k->n_outputs, k->n_inputs, false, NULL, NULL, 0
-  };
+  const cpu_jit_work w = { k->outputs, k->n_outputs, k->n_inputs,
+                           false,      NULL,         NULL,
+                           0 };
   return emit_phase(env, k, 0, &w);
 }
 
@@ -420,7 +299,7 @@ void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                         const cx_hlo_value *value, size_t output, bool in_place)
 {
   const cpu_jit_slot *slot = cpu_jit_slot_of(env, value);
-  const work w = {
+  const cpu_jit_work w = {
     &value, 1, k->n_inputs + output, in_place && slot->input != SIZE_MAX, NULL,
     NULL,   0
   };
@@ -432,7 +311,7 @@ calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k)
   const cx_hlo_op *op = k->outputs[0]->op;
   const cx_hlo_value *const *update =
       (const cx_hlo_value *const *)&op->operands[1];
-  const work w = { update, 1, k->n_inputs, false, op, NULL, 0 };
+  const cpu_jit_work w = { update, 1, k->n_inputs, false, op, NULL, 0 };
   const bool input =
       cpu_jit_slot_of(env, op->operands[0])->kind == CPU_JIT_SLOT_BUFFER;
   cpu_jit_phase_copy(env, k, 0, op->operands[0], 0, input);

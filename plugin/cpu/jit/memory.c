@@ -138,6 +138,63 @@ static LLVMValueRef load_second(cpu_jit_env *env, LLVMBuilderRef b,
   return cpu_jit_shuffle(env, b, half[0], half[1], order, n);
 }
 
+// ---- columns ----
+
+#define FEW_COLUMNS 4  // of which even one alone is loaded with all others
+
+// Of lanes that are neighbouring rows, at one column, how many columns there
+// are; 0: they are something else, or so many columns that gathers are better.
+static int columns_of(const cpu_jit_env *env, const cpu_jit_loc *p)
+{
+  if (p->n < 2 || p->mask != NULL || env->lanes == 1) return 0;
+  const cpu_jit_part *row = &p->part[p->n - 2], *column = &p->part[p->n - 1];
+  for (int i = 0; i < p->n - 2; i++) {
+    if (!cpu_jit_ix_same(&p->part[i].ix)) return 0;
+  }
+  const bool known = cpu_jit_ix_same(&column->ix) &&
+                     LLVMIsAConstantInt(column->ix.base) != NULL;
+  const int64_t most =
+      column->size == env->columns ? CPU_JIT_COLUMNS : FEW_COLUMNS;
+  return known && !row->ix.wide && row->ix.lane == 1 && column->size > 1 &&
+                 column->size <= most
+             ? (int)column->size
+             : 0;
+}
+
+// The address of vector i of the rows' memory.
+static LLVMValueRef address_of_vector(cpu_jit_env *env, LLVMBuilderRef b,
+                                      LLVMTypeRef t, LLVMValueRef pointer,
+                                      cpu_jit_ix rows, int i)
+{
+  LLVMValueRef at = address(b, t, pointer, rows.base);
+  return address(b, t, at, cpu_jit_i64(env, (int64_t)i * env->lanes));
+}
+
+static cpu_jit_val load_column(cpu_jit_env *env, LLVMValueRef pointer,
+                               cx_hlo_elem e, const cpu_jit_loc *p, int n,
+                               int level)
+{
+  cpu_jit_loc first = *p;
+  cpu_jit_part *column = &first.part[first.n - 1];
+  const int64_t c = LLVMConstIntGetSExtValue(column->ix.base);
+  column->ix = cpu_jit_ix_const(env, 0);
+  const cpu_jit_ix rows = cpu_jit_loc_linear(env, &first);
+  cpu_jit_val v = { .elem = e,
+                    .level = cpu_jit_deeper(level, rows.level),
+                    .wide = true };
+  LLVMTypeRef t = cpu_jit_memory_type(env, e);
+  LLVMBuilderRef b = cpu_jit_at(env, v.level);
+  LLVMValueRef memory[CPU_JIT_COLUMNS];
+  for (int i = 0; i < n; i++) {
+    memory[i] =
+        LLVMBuildLoad2(b, cpu_jit_wide_type(env, t),
+                       address_of_vector(env, b, t, pointer, rows, i), "");
+    LLVMSetAlignment(memory[i], bytes_of(t));
+  }
+  v.re = to_register(env, b, cpu_jit_column(env, b, memory, n, (int)c), e);
+  return v;
+}
+
 static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                               LLVMValueRef pointer, cpu_jit_ix ix,
                               LLVMValueRef mask)
@@ -168,13 +225,15 @@ cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
 cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
                             cx_hlo_elem e, const cpu_jit_loc *p, int level)
 {
+  const bool complex = cx_hlo_elem_is_complex(e);
+  const int columns = complex ? 0 : columns_of(env, p);
+  if (columns > 0) return load_column(env, pointer, e, p, columns, level);
   cpu_jit_ix ix = cpu_jit_loc_linear(env, p);
   cpu_jit_val v = { .elem = e, .level = cpu_jit_deeper(level, ix.level) };
   v.wide = !cpu_jit_ix_same(&ix);
   if (v.wide && p->mask != NULL)
     v.level = cpu_jit_deeper(v.level, p->mask_level);
   LLVMTypeRef t = cpu_jit_memory_type(env, e);
-  const bool complex = cx_hlo_elem_is_complex(e);
   if (complex) ix = cpu_jit_ix_scale(env, ix, 2);
   LLVMBuilderRef b = cpu_jit_at(env, v.level);
   v.re = to_register(env, b, load_part(env, b, t, pointer, ix, p->mask), e);
@@ -225,6 +284,25 @@ void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,
   store_part(env, b, pointer, to_memory(env, b, v.re, v.elem), ix, p->mask);
   if (v.im != NULL) {
     store_part(env, b, pointer, v.im, cpu_jit_ix_offset(env, ix, 1), p->mask);
+  }
+}
+
+void cpu_jit_store_columns(cpu_jit_env *env, LLVMValueRef pointer,
+                           const cpu_jit_val *v, int n, const cpu_jit_loc *p,
+                           int level)
+{
+  const cpu_jit_ix rows = cpu_jit_loc_linear(env, p);
+  LLVMValueRef memory[CPU_JIT_COLUMNS];
+  for (int i = 0; i < n; i++) {
+    const cpu_jit_val x = env->lanes == 1 ? v[i] : cpu_jit_widen(env, v[i]);
+    memory[i] = to_memory(env, cpu_jit_at(env, level), x.re, x.elem);
+  }
+  LLVMBuilderRef b = cpu_jit_at(env, level);
+  LLVMTypeRef t = cpu_jit_memory_type(env, v[0].elem);
+  if (env->lanes > 1) cpu_jit_interleave(env, b, memory, n);
+  for (int i = 0; i < n; i++) {
+    LLVMValueRef at = address_of_vector(env, b, t, pointer, rows, i);
+    LLVMSetAlignment(LLVMBuildStore(b, memory[i], at), bytes_of(t));
   }
 }
 

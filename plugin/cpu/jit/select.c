@@ -134,6 +134,7 @@ static LLVMValueRef position_loc(selecting *s, int64_t q, cpu_jit_loc *out)
     LLVMValueRef all = cpu_jit_splat(env, in.all, in.all_level);
     mask = cpu_jit_op2(env, LLVMAnd, mask, all, level);
   }
+  if (in.never) mask = LLVMConstNull(LLVMTypeOf(mask));
   out->mask = mask;
   return mask;
 }

@@ -81,32 +81,6 @@ static void window_of(const tiling *s, int64_t vector, int64_t lane,
   *position = (int)(at / width % s->high * s->wide + at % s->wide);
 }
 
-// A vector of the elements order[] of these vectors, counted through them all.
-static LLVMValueRef shuffled(tiling *s, LLVMBuilderRef b, LLVMValueRef *v,
-                             int n, const int *order)
-{
-  cpu_jit_env *env = s->env;
-  const int lanes = env->lanes;
-  LLVMValueRef out = NULL;
-  bool have[64] = { false };
-  for (int i = 0; i < n; i++) {
-    int mask[64];
-    bool used = false;
-    for (int k = 0; k < lanes; k++) {
-      const bool here = order[k] / lanes == i;
-      // Any element will do where nothing is known as yet.
-      mask[k] = have[k] ? k : -1;
-      if (here) mask[k] = (out == NULL ? 0 : lanes) + order[k] % lanes;
-      used |= here;
-      have[k] |= here;
-    }
-    if (!used) continue;
-    out = out == NULL ? cpu_jit_shuffle(env, b, v[i], NULL, mask, lanes)
-                      : cpu_jit_shuffle(env, b, out, v[i], mask, lanes);
-  }
-  return out;
-}
-
 // Vectors of memory to vectors of positions, or back.
 static void regroup(tiling *s, const cpu_jit_val *from, bool back,
                     cpu_jit_val *to)
@@ -135,8 +109,8 @@ static void regroup(tiling *s, const cpu_jit_val *from, bool back,
     LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
     to[i] = from[0];
     to[i].level = env->n_levels - 1;
-    to[i].re = shuffled(s, b, re, n, order[i]);
-    if (im[0] != NULL) to[i].im = shuffled(s, b, im, n, order[i]);
+    to[i].re = cpu_jit_pick_lanes(env, b, re, n, order[i]);
+    if (im[0] != NULL) to[i].im = cpu_jit_pick_lanes(env, b, im, n, order[i]);
   }
 }
 

@@ -168,6 +168,8 @@ bool cpu_lower_is_expensive(const cx_hlo_op *op);
 // regions, of collectives without waiting for other devices. Once values have
 // memory, it knows what works in place.
 double cpu_lower_cost_ns(const cpu_lower_state *c, const cpu_lower_group *g);
+// How often a while runs at most; very often where nothing bounds it.
+double cpu_lower_rounds(const cx_hlo_op *loop);
 
 // ---- limits ----
 

@@ -9,7 +9,8 @@
 // Estimates for cost_ns, which decides whether a launch is worth a thread of
 // its own.
 #define NS_PER_COLLECTIVE 1e6  // waiting for other devices
-#define LOOP_ROUNDS 16.0
+// Less than a step takes elsewhere: most steps of loops become native code.
+#define NS_SAVED_IN_LOOPS 98.0
 
 // A block of steps that is to be filled.
 typedef struct pending_block {
@@ -80,6 +81,10 @@ static void count(emitter *e, const cpu_lower_group *g)
       break;
     case CPU_LOWER_GROUP_CONTROL:
     case CPU_LOWER_GROUP_DONE: break;
+  }
+  if (e->rounds > 1 && ns > NS_SAVED_IN_LOOPS &&
+      (g->kind == CPU_LOWER_GROUP_LOOP || g->kind == CPU_LOWER_GROUP_CONTROL)) {
+    ns -= NS_SAVED_IN_LOOPS;
   }
   info->cost_ns += ns * e->rounds;
 }
@@ -178,7 +183,7 @@ static calx_status *emit_control(emitter *e, const cpu_lower_group *g)
                           first, op->n_regions, &slot, 1);
   for (uint32_t r = 0; r < op->n_regions; r++) {
     CALX_TRY(add_pending(e, &g->regions[r], first + r,
-                         e->rounds * (loop ? LOOP_ROUNDS : 1)));
+                         e->rounds * (loop ? cpu_lower_rounds(op) : 1)));
   }
   return NULL;
 }

@@ -20,6 +20,31 @@
   ">\n"                                                                 \
   "  return %1, %4 : tensor<" x ">, tensor<" x ">\n}"
 
+// A field of three parts: x1 - x0, x0 * x2, x0 + x1 + x2, joined, plus x.
+#define FIELD(x, part, last, first, second, third)                          \
+  "func.func @main(%x: tensor<" x ">) -> tensor<" x                         \
+  "> {\n"                                                                   \
+  "  %0 = stablehlo.slice %x " first " : (tensor<" x ">) -> tensor<" part   \
+  ">\n"                                                                     \
+  "  %1 = stablehlo.slice %x " second " : (tensor<" x ">) -> tensor<" part  \
+  ">\n"                                                                     \
+  "  %2 = stablehlo.slice %x " third " : (tensor<" x ">) -> tensor<" part   \
+  ">\n"                                                                     \
+  "  %3 = stablehlo.subtract %1, %0 : tensor<" part                         \
+  ">\n"                                                                     \
+  "  %4 = stablehlo.multiply %0, %2 : tensor<" part                         \
+  ">\n"                                                                     \
+  "  %5 = stablehlo.add %0, %1 : tensor<" part                              \
+  ">\n"                                                                     \
+  "  %6 = stablehlo.add %5, %2 : tensor<" part                              \
+  ">\n"                                                                     \
+  "  %7 = stablehlo.concatenate %3, %4, %6, dim = " last " : (tensor<" part \
+  ">, tensor<" part ">, tensor<" part ">) -> tensor<" x                     \
+  ">\n"                                                                     \
+  "  %8 = stablehlo.add %7, %x : tensor<" x                                 \
+  ">\n"                                                                     \
+  "  return %8 : tensor<" x ">\n}"
+
 static const harness_case cases[] = {
   { "func.func @main(%x: tensor<1003xf32>, %y: tensor<1003xf32>) -> "
     "tensor<1003xf32> {\n"
@@ -51,6 +76,32 @@ static const harness_case cases[] = {
   // The last dimension's size, along another.
   { PER_CHANNEL("16x10xf32", "16xf32", "[0]"), 0, HARNESS_SPECIAL },
   { PER_CHANNEL("40x40xf32", "40xf32", "[0]"), 0, HARNESS_SPECIAL },
+  // Rows of a few columns: whole vectors of them, and what is left.
+  { PER_CHANNEL("67x3xf32", "67xf32", "[0]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("64x2xf64", "64xf64", "[0]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("5x35x3xbf16", "5x35xbf16", "[0, 1]"), 0, HARNESS_SPECIAL },
+  { PER_CHANNEL("9001x2xi8", "9001xi8", "[0]"), 0, HARNESS_PLAIN },
+  { FIELD("37x3xf32", "37x1xf32", "1", "[0:37, 0:1]", "[0:37, 1:2]",
+          "[0:37, 2:3]"),
+    0, HARNESS_SPECIAL },
+  { FIELD("5000x3xf64", "5000x1xf64", "1", "[0:5000, 0:1]", "[0:5000, 1:2]",
+          "[0:5000, 2:3]"),
+    0, HARNESS_SPECIAL },
+  { FIELD("3x40x12xf16", "3x40x4xf16", "2", "[0:3, 0:40, 0:4]",
+          "[0:3, 0:40, 4:8]", "[0:3, 0:40, 8:12]"),
+    0, HARNESS_SPECIAL },
+  // A row next to it, and columns beside the tensor.
+  { "func.func @main(%x: tensor<41x3xf32>, %z: tensor<f32>) -> "
+    "tensor<40x3xf32> {\n"
+    "  %0 = stablehlo.slice %x [1:41, 0:2] : (tensor<41x3xf32>) -> "
+    "tensor<40x2xf32>\n"
+    "  %1 = stablehlo.pad %0, %z, low = [0, 1], high = [0, 0], interior = "
+    "[0, 0] : (tensor<40x2xf32>, tensor<f32>) -> tensor<40x3xf32>\n"
+    "  %2 = stablehlo.slice %x [0:40, 0:3] : (tensor<41x3xf32>) -> "
+    "tensor<40x3xf32>\n"
+    "  %3 = stablehlo.multiply %1, %2 : tensor<40x3xf32>\n"
+    "  return %3 : tensor<40x3xf32>\n}",
+    0, HARNESS_SPECIAL },
 };
 
 static void test_cases(void **state)

@@ -234,3 +234,49 @@ func.func @main(%x: tensor<2x1xf32>, %c: tensor<f32>) -> tensor<2xf32> {
   %2 = stablehlo.add %0, %1 : tensor<2xf32>
   return %2 : tensor<2xf32>
 }
+// ==== shapes: a scatter of one window at a known place
+func.func @main(%x: tensor<5x6xf32>, %y: tensor<3x4xf32>) -> tensor<5x6xf32> {
+  %i = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %0 = "stablehlo.scatter"(%x, %i, %y) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<5x6xf32>, tensor<2xi32>, tensor<3x4xf32>) -> tensor<5x6xf32>
+  return %0 : tensor<5x6xf32>
+}
+// ->
+func.func @main(%x: tensor<5x6xf32>, %y: tensor<3x4xf32>) -> tensor<5x6xf32> {
+  %0 = stablehlo.slice %x [1:4, 2:6] : (tensor<5x6xf32>) -> tensor<3x4xf32>
+  %1 = stablehlo.add %0, %y : tensor<3x4xf32>
+  %2 = stablehlo.constant dense<1> : tensor<i64>
+  %3 = stablehlo.constant dense<2> : tensor<i64>
+  %4 = stablehlo.dynamic_update_slice %x, %1, %2, %3 : (tensor<5x6xf32>, tensor<3x4xf32>, tensor<i64>, tensor<i64>) -> tensor<5x6xf32>
+  return %4 : tensor<5x6xf32>
+}
+// ==== shapes: a scatter of one row over what was there
+func.func @main(%x: tensor<5x6xf32>, %y: tensor<6xf32>) -> tensor<5x6xf32> {
+  %i = stablehlo.constant dense<4> : tensor<1xi32>
+  %0 = "stablehlo.scatter"(%x, %i, %y) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<5x6xf32>, tensor<1xi32>, tensor<6xf32>) -> tensor<5x6xf32>
+  return %0 : tensor<5x6xf32>
+}
+// ->
+func.func @main(%x: tensor<5x6xf32>, %y: tensor<6xf32>) -> tensor<5x6xf32> {
+  %0 = stablehlo.reshape %y : (tensor<6xf32>) -> tensor<1x6xf32>
+  %1 = stablehlo.constant dense<4> : tensor<i64>
+  %2 = stablehlo.constant dense<0> : tensor<i64>
+  %3 = stablehlo.dynamic_update_slice %x, %0, %1, %2 : (tensor<5x6xf32>, tensor<1x6xf32>, tensor<i64>, tensor<i64>) -> tensor<5x6xf32>
+  return %3 : tensor<5x6xf32>
+}
+// ==== shapes: a scatter that is partly outside stays
+func.func @main(%x: tensor<5x6xf32>, %y: tensor<3x4xf32>) -> tensor<5x6xf32> {
+  %i = stablehlo.constant dense<[3, 2]> : tensor<2xi32>
+  %0 = "stablehlo.scatter"(%x, %i, %y) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<5x6xf32>, tensor<2xi32>, tensor<3x4xf32>) -> tensor<5x6xf32>
+  return %0 : tensor<5x6xf32>
+}
+// -> same
