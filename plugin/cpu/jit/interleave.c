@@ -35,13 +35,13 @@ LLVMValueRef cpu_jit_pick_lanes(cpu_jit_env *env, LLVMBuilderRef b,
   const int lanes = env->lanes;
   if (lie_apart(order, lanes)) {
     int from[64];
-    int place[64];
+    int at[64];
     for (int k = 0; k < lanes; k++) {
       from[order[k] % lanes] = order[k] / lanes;
-      place[k] = order[k] % lanes;
+      at[k] = order[k] % lanes;
     }
     LLVMValueRef all = blended(env, b, v, n, from);
-    return cpu_jit_shuffle(env, b, all, NULL, place, lanes);
+    return cpu_jit_shuffle(env, b, all, NULL, at, lanes);
   }
   LLVMValueRef out = NULL;
   bool have[64] = { false };

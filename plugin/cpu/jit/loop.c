@@ -32,7 +32,7 @@ static void vectors_of(cpu_jit_env *env, const cpu_jit_work *k,
   cpu_jit_ix iv =
       cpu_jit_vectors_begin(env, &loop, lo, hi, masked ? &mask : NULL);
   iv.multiple = multiple;
-  cpu_jit_place(env, k, s, outer, iv, mask);
+  cpu_jit_store_at(env, k, s, outer, iv, mask);
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
@@ -159,7 +159,7 @@ static void periods(cpu_jit_env *env, const cpu_jit_work *w,
     ix.lane = 1;
     ix.period = period;
     ix.residue = at;
-    cpu_jit_place(env, w, &flat, &outer, ix, NULL);
+    cpu_jit_store_at(env, w, &flat, &outer, ix, NULL);
   }
   cpu_jit_loop_end(env, &loop, NULL);
 }

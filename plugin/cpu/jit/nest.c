@@ -91,9 +91,9 @@ static void piece_loc(cpu_jit_env *env, const cpu_jit_work *k,
   }
 }
 
-void cpu_jit_place(cpu_jit_env *env, const cpu_jit_work *k,
-                   const cpu_jit_nest *s, const cpu_jit_loc *outer,
-                   cpu_jit_ix inner, LLVMValueRef mask)
+void cpu_jit_store_at(cpu_jit_env *env, const cpu_jit_work *k,
+                      const cpu_jit_nest *s, const cpu_jit_loc *outer,
+                      cpu_jit_ix inner, LLVMValueRef mask)
 {
   cpu_jit_loc p = *outer;
   if (s->n > 0) cpu_jit_loc_push(&p, s->dims[s->n - 1], s->inner, inner);

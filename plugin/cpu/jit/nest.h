@@ -39,9 +39,9 @@ cpu_jit_ix cpu_jit_iteration(cpu_jit_env *env, const cpu_jit_nest *s,
 // Before which dimensions of an update an index must be cut.
 uint32_t cpu_jit_update_cuts(const cx_hlo_op *op);
 // Stores what belongs to these indices.
-void cpu_jit_place(cpu_jit_env *env, const cpu_jit_work *k,
-                   const cpu_jit_nest *s, const cpu_jit_loc *outer,
-                   cpu_jit_ix inner, LLVMValueRef mask);
+void cpu_jit_store_at(cpu_jit_env *env, const cpu_jit_work *k,
+                      const cpu_jit_nest *s, const cpu_jit_loc *outer,
+                      cpu_jit_ix inner, LLVMValueRef mask);
 
 // columns.c: a phase whose lanes are rows of a few columns; false: the type or
 // the kernel has no use for it, and nothing is emitted.
