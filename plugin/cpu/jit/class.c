@@ -14,7 +14,7 @@
 #define MOST_PIECES 128   // that are copied, each in code of its own
 #define LEAST_COPIED 256  // elements of what is not computed by its users
 #define SHORTEST_RUN 8    // of a piece, between those of others
-#define LONG_RUN 64       // of pieces on average, among which may be shorter ones
+#define LONG_RUN 64  // of pieces on average, among which may be shorter ones
 #define MAX_SORTED (INT64_C(1) << 48)  // elements; their memory can be counted
 
 static bool plain_type(const cx_hlo_value *v)

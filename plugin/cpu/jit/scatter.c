@@ -4,9 +4,9 @@
 // Lanes run along the last dimension of the updates where that is of a window:
 // then no two of them meet. Blocks of that dimension, and parts of another one
 // of windows, are the iterations where no index moves it; else one iteration
-// does all, so that updates of one element follow each other. Of the lanes' line
-// only what is in range is gone through; scalars out of range write back what
-// they read.
+// does all, so that updates of one element follow each other. Of the lanes'
+// line only what is in range is gone through; scalars out of range write back
+// what they read.
 #include "jit/inside.h"
 #include "jit/root.h"
 
@@ -159,8 +159,8 @@ static void limit(scatter *s, LLVMValueRef *lo, LLVMValueRef *hi)
         cpu_jit_op2(env, LLVMSub, cpu_jit_i64(env, 0), ix, level);
     LLVMValueRef more = cpu_jit_compare(env, LLVMIntSGT, least, *lo, level);
     *lo = cpu_jit_choose(env, more, least, *lo, level);
-    *hi = cpu_jit_least(env, *hi, cpu_jit_op2(env, LLVMSub, n, ix, level),
-                        level);
+    *hi =
+        cpu_jit_least(env, *hi, cpu_jit_op2(env, LLVMSub, n, ix, level), level);
   }
   LLVMValueRef none = cpu_jit_compare(env, LLVMIntSLT, *hi, *lo, level);
   *hi = cpu_jit_choose(env, none, *lo, *hi, level);
