@@ -34,6 +34,35 @@ static bool is_plain(const cx_hlo_op *op, size_t d)
 
 typedef void visit_fn(selecting *s);
 
+// The lanes' dimension in whole vectors, the last of which begins earlier and
+// computes some elements again. Only where windows lie side by side: nothing
+// that a window writes is read.
+static void begin_whole_vectors(selecting *s, cpu_jit_loop *loop, int64_t size)
+{
+  cpu_jit_env *env = s->env;
+  const int64_t lanes = env->lanes;
+  const cpu_jit_ix i =
+      cpu_jit_count_begin(env, loop, (size + lanes - 1) / lanes);
+  LLVMBuilderRef b = cpu_jit_at(env, i.level);
+  LLVMValueRef last = cpu_jit_i64(env, size - lanes);
+  LLVMValueRef at = LLVMBuildMul(b, i.base, cpu_jit_i64(env, lanes), "");
+  LLVMValueRef less = LLVMBuildICmp(b, LLVMIntSLT, at, last, "");
+  at = LLVMBuildSelect(b, less, at, last, "");
+  s->at[s->lane] = cpu_jit_ix_scalar(at, i.level, 1);
+  s->at[s->lane].lane = lanes == 1 ? 0 : 1;
+  s->mask = LLVMConstAllOnes(cpu_jit_wide_type(env, env->i1));
+  s->mask_level = 0;
+}
+
+// The lanes' dimension with a mask of those within it.
+static void begin_vectors(selecting *s, cpu_jit_loop *loop, int64_t size)
+{
+  cpu_jit_env *env = s->env;
+  s->at[s->lane] = cpu_jit_vectors_begin(env, loop, cpu_jit_i64(env, 0),
+                                         cpu_jit_i64(env, size), &s->mask);
+  s->mask_level = loop->level;
+}
+
 // From dimension d on: of the operand's sizes or the source's. At most the rank
 // of them.
 static void visit(selecting *s, const cx_hlo_type *t, size_t d, visit_fn *fn)
@@ -46,9 +75,8 @@ static void visit(selecting *s, const cx_hlo_type *t, size_t d, visit_fn *fn)
   }
   cpu_jit_loop loop;
   if ((int)d == s->lane) {
-    s->at[d] = cpu_jit_vectors_begin(env, &loop, cpu_jit_i64(env, 0),
-                                     cpu_jit_i64(env, t->dims[d]), &s->mask);
-    s->mask_level = loop.level;
+    const bool whole = s->apart && t->dims[d] >= env->lanes;
+    (whole ? begin_whole_vectors : begin_vectors)(s, &loop, t->dims[d]);
   } else {
     s->at[d] = cpu_jit_count_begin(env, &loop, t->dims[d]);
   }

@@ -21,9 +21,9 @@
 typedef struct lanes_plan {
   cpu_kernel_conv_desc d;
   const cpu_kernel_lanes_loops *loops;
-  cpu_kernel_lanes l;  // of a gradient: outs padded to a multiple of `each`
+  cpu_kernel_lanes l;  // of a gradient: outs padded to loops->gradient_outs[by]
   bool gradient;
-  int each;
+  int by;
   int64_t count, blocks;  // images
   int64_t parts, slices;  // of a gradient: of the blocks, of the result's rows
   // The input; the kernel; the result (of a gradient: features as channels).
@@ -113,7 +113,7 @@ static void run_gradient(void *user, int64_t lo, int64_t hi)
     while (b < (part + 1) * p->blocks / p->parts) {
       cpu_kernel_lanes_pack(&p->x, j->lhs, b, &input, x);
       cpu_kernel_lanes_pack(&p->g, j->rhs, b++, &kernel, g);
-      p->loops->gradient(l, p->each, x, g, first, end, sums);
+      p->loops->gradient(l, p->by, x, g, first, end, sums);
       if (++added % SUMMED_BLOCKS != 0) continue;
       add_up(sums + first * row * CPU_KERNEL_LANES, (end - first) * row, total);
     }
@@ -170,10 +170,12 @@ static double fill(int64_t n, int64_t of)
   return (double)n / (double)((n + of - 1) / of * of);
 }
 
-// Of a gradient: of 4 and 5 the one whose multiple is nearer.
-static int out_features_at_a_time(int64_t outs)
+// Of a gradient: the number of out features at a time whose multiple is nearer.
+static int nearest(const cpu_kernel_lanes_loops *loops, int64_t outs)
 {
-  return fill(outs, 5) >= fill(outs, 4) ? 5 : 4;
+  const int *n = loops->gradient_outs;
+  const double first = fill(outs, n[0]), second = fill(outs, n[1]);
+  return second > first || (second == first && n[1] > n[0]) ? 1 : 0;
 }
 
 static void plan_images(lanes_plan *p, int threads)
@@ -198,8 +200,9 @@ static void plan_images(lanes_plan *p, int threads)
   cpu_kernel_lanes_reverse(d, &p->g);
   p->x_floats = l->channels * l->in[0] * l->width * CPU_KERNEL_LANES;
   if (p->gradient) {
-    p->each = out_features_at_a_time(l->outs);
-    l->outs = (l->outs + p->each - 1) / p->each * p->each;
+    p->by = nearest(p->loops, l->outs);
+    const int64_t each = p->loops->gradient_outs[p->by];
+    l->outs = (l->outs + each - 1) / each * each;
     p->g_floats = l->outs * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
     p->sums = l->results[0] * l->results[1] * l->channels * l->outs *
               CPU_KERNEL_LANES;
@@ -247,8 +250,10 @@ bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d)
 {
   const bool gradient = is_gradient(d);
   const int64_t images = gradient ? d->features : d->batch;
-  const int each =
-      gradient ? out_features_at_a_time(d->kernel_out) : CPU_KERNEL_LANES_OUTS;
+  const cpu_kernel_lanes_loops *loops = cpu_kernel_lanes_get();
+  const int each = gradient
+                       ? loops->gradient_outs[nearest(loops, d->kernel_out)]
+                       : CPU_KERNEL_LANES_OUTS;
   const double ours =
       fill(images, CPU_KERNEL_LANES) * fill(d->kernel_out, each);
   double theirs = fill(d->kernel_out, CPU_KERNEL_LANES);

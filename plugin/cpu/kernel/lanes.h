@@ -25,14 +25,16 @@ typedef struct cpu_kernel_lanes {
 } cpu_kernel_lanes;
 
 typedef struct cpu_kernel_lanes_loops {
+  // Two numbers of out features of which gradients take multiples.
+  int gradient_outs[2];
   // x (in, width, channels, 16) of 16 images; w (outs / OUTS, taps, channels,
   // OUTS), padded with zeros; y (results, outs, 16).
   void (*forward)(const cpu_kernel_lanes *l, const float *x, const float *w,
                   float *y);
   // Adds to sums (results, channels, outs, 16) those of 16 images; the taps are
   // g's pixels: x (in, width, channels, 16), g (taps, outs, 16). Of the rows
-  // [lo, hi) of the results; outs is a multiple of `each`, 4 or 5.
-  void (*gradient)(const cpu_kernel_lanes *l, int each, const float *x,
+  // [lo, hi) of the results; outs is a multiple of gradient_outs[by].
+  void (*gradient)(const cpu_kernel_lanes *l, int by, const float *x,
                    const float *g, int64_t lo, int64_t hi, float *sums);
   // Adds one image of 16 groups of one channel: x (in, width, 16), g (taps,
   // 16), to (results, 16).
@@ -52,7 +54,10 @@ static inline int64_t cpu_kernel_lanes_row(const cpu_kernel_lanes *l,
                                            int64_t result, int64_t tap)
 {
   const int64_t at = result * l->stride[0] + tap * l->dilation[0] - l->low[0];
-  if (at < 0 || at % l->hole[0] != 0) return -1;
+  if (at < 0) return -1;
+  // A division takes as long as the sums over a row of few taps.
+  if (l->hole[0] == 1) return at < l->in[0] ? at : -1;
+  if (at % l->hole[0] != 0) return -1;
   return at / l->hole[0] < l->in[0] ? at / l->hole[0] : -1;
 }
 

@@ -100,6 +100,13 @@ static void pack_run(const lanes_transfer *c, const image_run *run,
   const int64_t step = run->vectors * CPU_KERNEL_LANES;
   const bool full = c->lanes == CPU_KERNEL_LANES;
   int64_t n;
+  if (c->lane == 1 && full) {
+    for (int64_t q = 0; q < run->size; q++) {
+      memcpy(to + q * step, from + q * run->step,
+             CPU_KERNEL_LANES * sizeof *to);
+    }
+    return;
+  }
   if (run->step != 1 || c->lane == 1) {
     for (int64_t q = 0; q < run->size; q++) {
       for (int64_t i = 0; i < c->lanes; i++) {

@@ -1,14 +1,21 @@
 // kernel/lanes_width: the loops of lanes.h for one vector width, with
 //   LANES_NAME     the table of functions
-//   LANES_PIXELS   most results that the forward loop computes at a time: 1, 2
-//                  or 4
+//   LANES_BYTES    of a vector: 16, 32 or 64. The 16 lanes are 4, 2 or 1 parts,
+//                  one after the other, so that sums stay in registers
+//   LANES_PIXELS   most results that the forward loop computes at a time: 2 or
+//   4 LANES_WIDE     32 vector registers: gradients take 5 results of 4 or 5
+//   out
+//                  features; else there are 16, and they take 5 of 2 or 3 of 4
 #include <stdbool.h>
 #include <string.h>
 
 #include "kernel/lanes.h"
 
-typedef float cpu_kernel_lane_vec __attribute__((vector_size(64), aligned(4)));
+typedef float cpu_kernel_lane_vec
+    __attribute__((vector_size(LANES_BYTES), aligned(4)));
 #define VEC cpu_kernel_lane_vec
+#define WIDTH (LANES_BYTES / (int)sizeof(float))
+#define EACH_PART for (int64_t part = 0; part < CPU_KERNEL_LANES; part += WIDTH)
 
 // ---- forward ----------------------------------------------------------------
 
@@ -98,7 +105,7 @@ static void forward_row(const cpu_kernel_lanes *l, const float *x,
         continue;
       }
     }
-    if (LANES_PIXELS >= 2 && left >= 2) {
+    if (left >= 2) {
       limit_taps(l, first, 2, &lo, &hi);
       forward_two(l, x, w, row, first, lo, hi, y, outs);
       first += 2;
@@ -117,7 +124,7 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
       l->channels * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES_OUTS;
   for (int64_t o = 0; o < l->outs; o += CPU_KERNEL_LANES_OUTS) {
     for (int64_t row = 0; row < l->results[0]; row++) {
-      forward_row(l, x, w, row, y, l->outs - o);
+      EACH_PART forward_row(l, x + part, w, row, y + part, l->outs - o);
     }
     w += each;
     y += CPU_KERNEL_LANES_OUTS * CPU_KERNEL_LANES;
@@ -130,8 +137,8 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
 // added to the sum of the blocks; the caller adds up those of all images.
 #define BLOCK 96
 
-// Of one row of results and of its channels' run: sums [k, k + RUN) and EACH
-// out features.
+// Of a part of the lanes, of one row of results and of its channels' run: sums
+// [k, k + RUN) and EACH out features.
 #define GRADIENT(name, RUN, EACH)                                        \
   static inline void name(const cpu_kernel_lanes *l, const float *x,     \
                           const float *g, int64_t row, float *sums)      \
@@ -171,6 +178,19 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
     }                                                                    \
   }
 
+typedef void cpu_kernel_lanes_gradient_fn(const cpu_kernel_lanes *l,
+                                          const float *x, const float *g,
+                                          int64_t row, float *sums);
+
+// The loops for two numbers of out features at a time and runs of 5, 3 and 1
+// results: as many sums as there are registers for, and enough to wait for
+// none.
+typedef struct lanes_gradients {
+  int64_t each;  // out features of one call
+  cpu_kernel_lanes_gradient_fn *run;
+} lanes_gradients;
+
+#if LANES_WIDE
 GRADIENT(gradient_5_5, 5, 5)
 GRADIENT(gradient_3_5, 3, 5)
 GRADIENT(gradient_1_5, 1, 5)
@@ -178,31 +198,49 @@ GRADIENT(gradient_5_4, 5, 4)
 GRADIENT(gradient_3_4, 3, 4)
 GRADIENT(gradient_1_4, 1, 4)
 
-typedef void cpu_kernel_lanes_gradient_fn(const cpu_kernel_lanes *l,
-                                          const float *x, const float *g,
-                                          int64_t row, float *sums);
+#define GRADIENT_OUTS \
+  {                   \
+    4, 5              \
+  }
+static const lanes_gradients gradients[2][3] = {
+  { { 4, gradient_5_4 }, { 4, gradient_3_4 }, { 4, gradient_1_4 } },
+  { { 5, gradient_5_5 }, { 5, gradient_3_5 }, { 5, gradient_1_5 } }
+};
+#else
+GRADIENT(gradient_5_2, 5, 2)
+GRADIENT(gradient_3_2, 3, 2)
+GRADIENT(gradient_1_2, 1, 2)
+GRADIENT(gradient_3_4, 3, 4)
+GRADIENT(gradient_1_4, 1, 4)
 
-// A run of n sums.
-static void gradient_run(const cpu_kernel_lanes *l, int each, int64_t n,
+#define GRADIENT_OUTS \
+  {                   \
+    4, 2              \
+  }
+static const lanes_gradients gradients[2][3] = {
+  { { 2, gradient_5_2 }, { 4, gradient_3_4 }, { 4, gradient_1_4 } },
+  { { 2, gradient_5_2 }, { 2, gradient_3_2 }, { 2, gradient_1_2 } }
+};
+#endif
+
+// A run of n sums; `by`: which of the two numbers of out features.
+static void gradient_run(const cpu_kernel_lanes *l, int by, int64_t n,
                          const float *x, const float *g, int64_t row,
                          float *sums)
 {
-  static cpu_kernel_lanes_gradient_fn *const loops[2][3] = {
-    { gradient_5_4, gradient_3_4, gradient_1_4 },
-    { gradient_5_5, gradient_3_5, gradient_1_5 }
-  };
   for (int64_t k = 0; k < n;) {
     const int which = n - k >= 5 ? 0 : n - k >= 3 ? 1 : 2;
-    for (int64_t o = 0; o < l->outs; o += each) {
-      loops[each - 4][which](l, x + k * CPU_KERNEL_LANES,
-                             g + o * CPU_KERNEL_LANES, row,
-                             sums + (k * l->outs + o) * CPU_KERNEL_LANES);
+    const lanes_gradients *of = &gradients[by][which];
+    for (int64_t o = 0; o < l->outs; o += of->each) {
+      EACH_PART of->run(l, x + k * CPU_KERNEL_LANES + part,
+                        g + o * CPU_KERNEL_LANES + part, row,
+                        sums + (k * l->outs + o) * CPU_KERNEL_LANES + part);
     }
     k += which == 0 ? 5 : which == 1 ? 3 : 1;
   }
 }
 
-static void gradient(const cpu_kernel_lanes *l, int each, const float *x,
+static void gradient(const cpu_kernel_lanes *l, int by, const float *x,
                      const float *g, int64_t lo, int64_t hi, float *sums)
 {
   const bool merged = l->stride[1] == 1;
@@ -211,7 +249,7 @@ static void gradient(const cpu_kernel_lanes *l, int each, const float *x,
   for (int64_t row = lo; row < hi; row++) {
     for (int64_t r = 0; r < runs; r++) {
       const int64_t sum = (row * l->results[1] + r) * l->channels * l->outs;
-      gradient_run(l, each, n,
+      gradient_run(l, by, n,
                    x + r * l->stride[1] * l->channels * CPU_KERNEL_LANES, g,
                    row, sums + sum * CPU_KERNEL_LANES);
     }
@@ -281,38 +319,56 @@ static void depthwise(const cpu_kernel_lanes *l, const float *x, const float *g,
                       float *to)
 {
   for (int64_t row = 0; row < l->results[0]; row++) {
-    IN_RUNS(depthwise, l, x, g, row, first, to)
+    EACH_PART IN_RUNS(depthwise, l, x + part, g + part, row, first, to + part)
   }
 }
 
 // ---- transposition ----------------------------------------------------------
 
 // Exchanges the off-diagonal blocks of size S of each pair of rows.
-#define LOW(S, j) (((j) & (S)) == 0 ? (j) : 16 + (j) - (S))
-#define HIGH(S, j) (((j) & (S)) == 0 ? (j) + (S) : 16 + (j))
-#define ALL(F, S)                                                         \
-  F(S, 0), F(S, 1), F(S, 2), F(S, 3), F(S, 4), F(S, 5), F(S, 6), F(S, 7), \
-      F(S, 8), F(S, 9), F(S, 10), F(S, 11), F(S, 12), F(S, 13), F(S, 14), \
-      F(S, 15)
+#define LOW(S, j) (((j) & (S)) == 0 ? (j) : WIDTH + (j) - (S))
+#define HIGH(S, j) (((j) & (S)) == 0 ? (j) + (S) : WIDTH + (j))
+#define FOUR(F, S, j) F(S, j), F(S, j + 1), F(S, j + 2), F(S, j + 3)
+#if LANES_BYTES == 64
+#define ALL(F, S) FOUR(F, S, 0), FOUR(F, S, 4), FOUR(F, S, 8), FOUR(F, S, 12)
+#elif LANES_BYTES == 32
+#define ALL(F, S) FOUR(F, S, 0), FOUR(F, S, 4)
+#else
+#define ALL(F, S) FOUR(F, S, 0)
+#endif
 #define STAGE(S)                                              \
-  for (int i = 0; i < 16; i++) {                              \
+  for (int i = 0; i < WIDTH; i++) {                           \
     if ((i & (S)) != 0) continue;                             \
     const VEC a = r[i], b = r[i + (S)];                       \
     r[i] = __builtin_shufflevector(a, b, ALL(LOW, S));        \
     r[i + (S)] = __builtin_shufflevector(a, b, ALL(HIGH, S)); \
   }
 
+// As many rows as a vector has elements.
+static inline void transpose_block(const float *from, int64_t from_step,
+                                   float *to, int64_t to_step)
+{
+  VEC r[WIDTH];
+  for (int i = 0; i < WIDTH; i++) r[i] = *(const VEC *)(from + i * from_step);
+  STAGE(1)
+  STAGE(2)
+#if LANES_BYTES >= 32
+  STAGE(4)
+#endif
+#if LANES_BYTES >= 64
+  STAGE(8)
+#endif
+  for (int i = 0; i < WIDTH; i++) *(VEC *)(to + i * to_step) = r[i];
+}
+
 static void transpose(const float *from, int64_t from_step, float *to,
                       int64_t to_step)
 {
-  VEC r[16];
-  for (int i = 0; i < 16; i++) r[i] = *(const VEC *)(from + i * from_step);
-  STAGE(1)
-  STAGE(2)
-  STAGE(4)
-  STAGE(8)
-  for (int i = 0; i < 16; i++) *(VEC *)(to + i * to_step) = r[i];
+  for (int64_t i = 0; i < CPU_KERNEL_LANES; i += WIDTH) {
+    EACH_PART transpose_block(from + i * from_step + part, from_step,
+                              to + part * to_step + i, to_step);
+  }
 }
 
-const cpu_kernel_lanes_loops LANES_NAME = { forward, gradient, depthwise,
-                                            transpose };
+const cpu_kernel_lanes_loops LANES_NAME = { GRADIENT_OUTS, forward, gradient,
+                                            depthwise, transpose };

@@ -449,10 +449,8 @@ static void products_of_bf16_are_native(void **state)
 {
   (void)state;
 #if defined(__x86_64__)
-  if (cpu_kernel_onednn_get() == NULL ||
-      !__builtin_cpu_supports("avx512bf16")) {
-    skip();
-  }
+  if (cpu_kernel_onednn_get() == NULL) skip();
+  if (!__builtin_cpu_supports("avx512bf16")) SKIP_HERE("AVX512-BF16");
   static const cx_hlo_elem bf16[3] = { CX_HLO_BF16, CX_HLO_BF16, CX_HLO_BF16 };
   cpu_threads *pool = make_pool(2);
   kernel_case c;
