@@ -14,6 +14,7 @@
 #define MOST_PIECES 128   // that are copied, each in code of its own
 #define LEAST_COPIED 256  // elements of what is not computed by its users
 #define SHORTEST_RUN 8    // of a piece, between those of others
+#define LONG_RUN 64  // of pieces on average, among which may be shorter ones
 #define MAX_SORTED (INT64_C(1) << 48)  // elements; their memory can be counted
 
 static bool plain_type(const cx_hlo_value *v)
@@ -204,14 +205,16 @@ bool cpu_jit_has_pieces(const cx_hlo_op *op)
   const cx_hlo_type *t = &op->results[0].type.tensor;
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (cx_hlo_type_elements(t) < LEAST_COPIED) return false;
-  int64_t outer = 1, inner = 1;
+  int64_t outer = 1, inner = 1, n_short = 0;
   for (size_t i = 0; i < d; i++) outer *= t->dims[i];
   for (size_t i = d + 1; i < t->rank; i++) inner *= t->dims[i];
   for (size_t i = 0; outer > 1 && i < op->n_operands; i++) {
     const int64_t run = op->operands[i]->type.tensor.dims[d] * inner;
-    if (run > 0 && run < SHORTEST_RUN) return false;
+    if (run > 0 && run < SHORTEST_RUN) n_short++;
   }
-  return true;
+  // A few short ones cost little beside long ones.
+  return n_short == 0 ||
+         t->dims[d] * inner >= LONG_RUN * (int64_t)op->n_operands;
 }
 
 static bool is_sort(const cx_hlo_op *op)

@@ -195,6 +195,33 @@ static cpu_jit_val load_column(cpu_jit_env *env, LLVMValueRef pointer,
   return v;
 }
 
+// Every third or fourth element from `ix` on, without gathering: as many
+// vectors, of which the last ends with the last element that is wanted.
+static LLVMValueRef load_spaced(cpu_jit_env *env, LLVMBuilderRef b,
+                                LLVMTypeRef t, LLVMValueRef pointer,
+                                cpu_jit_ix ix)
+{
+  const int n = env->lanes, step = (int)ix.lane;
+  const int last = (n - 1) * (step - 1);
+  LLVMValueRef out = NULL;
+  for (int i = 0; i < step; i++) {
+    const int first = i * n < last ? i * n : last;
+    LLVMValueRef at = address(b, t, pointer, ix.base);
+    at = address(b, t, at, cpu_jit_i64(env, first));
+    LLVMValueRef v = LLVMBuildLoad2(b, cpu_jit_wide_type(env, t), at, "");
+    LLVMSetAlignment(v, bytes_of(t));
+    int order[64];
+    for (int k = 0; k < n; k++) {
+      const int from = k * step - first;
+      const bool here = k * step >= i * n && from < n;
+      order[k] = i == 0 ? (here ? from : -1) : (here ? n + from : k);
+    }
+    out = i == 0 ? cpu_jit_shuffle(env, b, v, NULL, order, n)
+                 : cpu_jit_shuffle(env, b, out, v, order, n);
+  }
+  return out;
+}
+
 static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                               LLVMValueRef pointer, cpu_jit_ix ix,
                               LLVMValueRef mask)
@@ -212,6 +239,9 @@ static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
   }
   if (!ix.wide && ix.lane == 2) {
     return load_second(env, b, t, pointer, ix, mask);
+  }
+  if (!ix.wide && (ix.lane == 3 || ix.lane == 4) && mask == NULL) {
+    return load_spaced(env, b, t, pointer, ix);
   }
   return load_masked(env, b, t, addresses(env, b, t, pointer, ix), mask, true);
 }

@@ -4,8 +4,9 @@
 // Lanes run along the last dimension of the updates where that is of a window:
 // then no two of them meet. Blocks of that dimension, and parts of another one
 // of windows, are the iterations where no index moves it; else one iteration
-// does all, so that updates of one element follow each other. What is out of
-// range is masked; scalars write back what they read.
+// does all, so that updates of one element follow each other. Of the lanes'
+// line only what is in range is gone through; scalars out of range write back
+// what they read.
 #include "jit/inside.h"
 #include "jit/root.h"
 
@@ -24,6 +25,7 @@ typedef struct scatter {
   // What of the two is updated here.
   LLVMValueRef lane_lo, lane_hi, part_lo, part_hi;
   cpu_jit_ix at[CPU_JIT_RANK];  // in the updates
+  bool inside;                  // where `at` is, nothing is out of range
   LLVMValueRef mask;
   int mask_level;
 } scatter;
@@ -76,45 +78,37 @@ static cpu_jit_ix start_of(scatter *s, int component)
                            v.level, 1);
 }
 
-static void also(cpu_jit_env *env, LLVMValueRef *sum, LLVMValueRef c, int level)
+// The element's index in the result's dimension d, with its place in the window
+// unless that runs along the lanes and they are `apart`.
+static cpu_jit_ix index_in(scatter *s, size_t d, bool apart)
 {
-  *sum = *sum == NULL ? c : cpu_jit_op2(env, LLVMAnd, *sum, c, level);
+  cpu_jit_env *env = s->env;
+  cpu_jit_ix ix = cpu_jit_ix_const(env, 0);
+  const int batch = cpu_jit_position(s->g->operand_batch, (int64_t)d);
+  const int k = cpu_jit_position(s->g->index_map, (int64_t)d);
+  const int w = window_dim(s, (int64_t)d);
+  if (w >= 0 && !(apart && w == s->lane)) ix = s->at[w];
+  if (batch >= 0) {
+    int64_t nth = s->g->indices_batch.v[batch];
+    if (nth > s->g->index_vector_dim) nth--;
+    ix = s->at[outer_dim(s, (int)nth)];
+  }
+  return k >= 0 ? cpu_jit_ix_add(env, ix, start_of(s, k)) : ix;
 }
 
-// The element's location in the result; *ok: of all lanes, *lanes: of each.
+// The element's location in the result; *ok: whether it is there.
 static void target_loc(scatter *s, cpu_jit_loc *out, LLVMValueRef *ok,
-                       LLVMValueRef *lanes, int level)
+                       int level)
 {
   cpu_jit_env *env = s->env;
   for (size_t d = 0; d < s->to->rank; d++) {
-    cpu_jit_ix ix = cpu_jit_ix_const(env, 0);
-    const int batch = cpu_jit_position(s->g->operand_batch, (int64_t)d);
-    const int k = cpu_jit_position(s->g->index_map, (int64_t)d);
-    const int w = window_dim(s, (int64_t)d);
-    if (w >= 0) ix = s->at[w];
-    if (batch >= 0) {
-      int64_t nth = s->g->indices_batch.v[batch];
-      if (nth > s->g->index_vector_dim) nth--;
-      ix = s->at[outer_dim(s, (int)nth)];
-    }
-    if (k >= 0) {
-      ix = cpu_jit_ix_add(env, ix, start_of(s, k));
-      if (cpu_jit_ix_same(&ix)) {
-        LLVMValueRef most = cpu_jit_i64(env, s->to->dims[d]);
-        LLVMValueRef c =
-            cpu_jit_compare(env, LLVMIntULT, ix.base, most, ix.level);
-        ix.base =
-            cpu_jit_choose(env, c, ix.base, cpu_jit_i64(env, 0), ix.level);
-        also(env, ok, c, level);
-      } else {
-        LLVMTypeRef t = cpu_jit_wide_type(env, env->i64);
-        LLVMValueRef v =
-            cpu_jit_op2(env, LLVMAdd, cpu_jit_splat(env, ix.base, ix.level),
-                        cpu_jit_iota(env, t, ix.lane), ix.level);
-        LLVMValueRef most = cpu_jit_const_int(t, (uint64_t)s->to->dims[d]);
-        also(env, lanes, cpu_jit_compare(env, LLVMIntULT, v, most, ix.level),
-             level);
-      }
+    cpu_jit_ix ix = index_in(s, d, false);
+    if (!s->inside && cpu_jit_position(s->g->index_map, (int64_t)d) >= 0) {
+      LLVMValueRef most = cpu_jit_i64(env, s->to->dims[d]);
+      LLVMValueRef c =
+          cpu_jit_compare(env, LLVMIntULT, ix.base, most, ix.level);
+      ix.base = cpu_jit_choose(env, c, ix.base, cpu_jit_i64(env, 0), ix.level);
+      *ok = *ok == NULL ? c : cpu_jit_op2(env, LLVMAnd, *ok, c, level);
     }
     cpu_jit_loc_push(out, 1, s->to->dims[d], ix);
   }
@@ -130,12 +124,8 @@ static void update(scatter *s)
   }
   cpu_jit_loc to = { .mask_level = level };
   LLVMValueRef ok = NULL;
-  LLVMValueRef lanes = s->mask;
-  target_loc(s, &to, &ok, &lanes, level);
-  if (ok != NULL && s->lane >= 0) {
-    also(env, &lanes, cpu_jit_splat(env, ok, level), level);
-  }
-  to.mask = lanes;
+  target_loc(s, &to, &ok, level);
+  to.mask = s->mask;
   cpu_jit_val x =
       cpu_jit_emit(env, s->op->operands[2], cpu_jit_loc_of(env, &from));
   LLVMValueRef memory = cpu_jit_buffer(env, s->k->n_inputs);
@@ -146,25 +136,94 @@ static void update(scatter *s)
     x = cpu_jit_widen(env, x);
   }
   cpu_jit_val out = cpu_jit_region_of_two(env, &s->op->regions[0], old, x);
-  if (s->lane < 0 && ok != NULL) out = cpu_jit_pick(env, ok, level, out, old);
+  if (ok != NULL) out = cpu_jit_pick(env, ok, level, out, old);
   cpu_jit_store(env, memory, out, &to, level);
 }
 
-// The updates of the lanes at hand, whose last vector may have a mask.
+// Of the lanes' elements [*lo, *hi) those that are in range; none where another
+// index is not.
+static void limit(scatter *s, LLVMValueRef *lo, LLVMValueRef *hi)
+{
+  cpu_jit_env *env = s->env;
+  const int level = env->n_levels - 1;
+  for (size_t d = 0; d < s->to->rank; d++) {
+    if (cpu_jit_position(s->g->index_map, (int64_t)d) < 0) continue;
+    LLVMValueRef ix = index_in(s, d, true).base;
+    LLVMValueRef n = cpu_jit_i64(env, s->to->dims[d]);
+    if (window_dim(s, (int64_t)d) != s->lane) {
+      LLVMValueRef in = cpu_jit_compare(env, LLVMIntULT, ix, n, level);
+      *hi = cpu_jit_choose(env, in, *hi, *lo, level);
+      continue;
+    }
+    LLVMValueRef least =
+        cpu_jit_op2(env, LLVMSub, cpu_jit_i64(env, 0), ix, level);
+    LLVMValueRef more = cpu_jit_compare(env, LLVMIntSGT, least, *lo, level);
+    *lo = cpu_jit_choose(env, more, least, *lo, level);
+    *hi =
+        cpu_jit_least(env, *hi, cpu_jit_op2(env, LLVMSub, n, ix, level), level);
+  }
+  LLVMValueRef none = cpu_jit_compare(env, LLVMIntSLT, *hi, *lo, level);
+  *hi = cpu_jit_choose(env, none, *lo, *hi, level);
+}
+
+static void vectors_of(scatter *s, LLVMValueRef lo, LLVMValueRef hi,
+                       bool masked)
+{
+  cpu_jit_env *env = s->env;
+  const int lane = s->lane;
+  cpu_jit_loop loop;
+  s->mask = NULL;
+  s->at[lane] =
+      cpu_jit_vectors_begin(env, &loop, lo, hi, masked ? &s->mask : NULL);
+  s->at[lane].multiple = 1;
+  s->mask_level = loop.level;
+  if (env->lanes == 1) s->lane = -1;
+  update(s);
+  s->lane = lane;
+  s->mask = NULL;
+  cpu_jit_loop_end(env, &loop, NULL);
+}
+
+// Whether an index moves the windows along the updates' dimension.
+static bool is_moved(const scatter *s, int dim)
+{
+  for (size_t d = 0; d < s->to->rank; d++) {
+    if (window_dim(s, (int64_t)d) == dim) {
+      return cpu_jit_position(s->g->index_map, (int64_t)d) >= 0;
+    }
+  }
+  return true;
+}
+
+// The updates of the lanes at hand: whole vectors, and for what is left one
+// with a mask, or single elements where stores with masks are slow.
 static void row(scatter *s)
 {
   cpu_jit_env *env = s->env;
+  s->inside = s->lane >= 0;
   if (s->lane < 0) {
     update(s);
     return;
   }
-  const bool whole = s->updates->dims[s->lane] % env->lanes == 0;
-  cpu_jit_loop loop;
-  s->at[s->lane] = cpu_jit_vectors_begin(env, &loop, s->lane_lo, s->lane_hi,
-                                         whole ? NULL : &s->mask);
-  s->mask_level = loop.level;
-  update(s);
-  cpu_jit_loop_end(env, &loop, NULL);
+  LLVMValueRef lo = s->lane_lo, hi = s->lane_hi;
+  limit(s, &lo, &hi);
+  const int lanes = env->lanes;
+  if (env->target->has_masks) {
+    const bool whole =
+        s->updates->dims[s->lane] % lanes == 0 && !is_moved(s, s->lane);
+    vectors_of(s, lo, hi, !whole);
+    return;
+  }
+  const int level = env->n_levels - 1;
+  LLVMValueRef full = cpu_jit_op2(env, LLVMSub, hi, lo, level);
+  full = cpu_jit_op2(env, LLVMAnd, full, cpu_jit_i64(env, -lanes), level);
+  full = cpu_jit_op2(env, LLVMAdd, full, lo, level);
+  vectors_of(s, lo, full, false);
+  cpu_jit_forget(env);
+  env->lanes = 1;
+  vectors_of(s, full, hi, false);
+  env->lanes = lanes;
+  cpu_jit_forget(env);
 }
 
 // Loops over the updates' dimensions, those outside of windows first, that of
@@ -192,17 +251,6 @@ static void loops(scatter *s, int pass, size_t d)
           : cpu_jit_count_begin(env, &loop, s->updates->dims[d]);
   loops(s, pass, d + 1);
   cpu_jit_loop_end(env, &loop, NULL);
-}
-
-// Whether an index moves the windows along the updates' dimension.
-static bool is_moved(const scatter *s, int dim)
-{
-  for (size_t d = 0; d < s->to->rank; d++) {
-    if (window_dim(s, (int64_t)d) == dim) {
-      return cpu_jit_position(s->g->index_map, (int64_t)d) >= 0;
-    }
-  }
-  return true;
 }
 
 // The first dimension of windows that no index moves, beside the lanes': its

@@ -6,6 +6,7 @@
 #include "jit/inside.h"
 
 #define UNROLLED 32  // elements of a window that is unrolled
+#define CHAINS 4     // sums side by side of a longer one
 
 typedef struct windows {
   const cx_hlo_op *op;
@@ -102,6 +103,47 @@ static cpu_jit_val loop_over(cpu_jit_env *env, windows *w, size_t d,
   return sum;
 }
 
+// All offsets of dimension d, the last that is more than one, of n: sums that
+// do not wait for each other.
+static cpu_jit_val in_chains(cpu_jit_env *env, windows *w, size_t d, int64_t n,
+                             cpu_jit_val sum)
+{
+  const int64_t end = n / CHAINS * CHAINS;
+  cpu_jit_val part[CHAINS];
+  for (int i = 0; i < CHAINS; i++) {
+    w->offset[d] = cpu_jit_ix_const(env, i);
+    part[i] = element(env, w);
+    if (w->wide) part[i] = cpu_jit_widen(env, part[i]);
+    part[i].elem = w->sum;
+  }
+  cpu_jit_loop loop;
+  const cpu_jit_ix iv =
+      cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, CHAINS),
+                         cpu_jit_i64(env, end), CHAINS, part, CHAINS);
+  for (int i = 0; i < CHAINS; i++) {
+    w->offset[d] = cpu_jit_ix_offset(env, iv, i);
+    part[i] = step(env, w, part[i]);
+  }
+  cpu_jit_loop_end(env, &loop, part);
+  for (int64_t i = end; i < n; i++) {
+    w->offset[d] = cpu_jit_ix_const(env, i);
+    part[i - end] = step(env, w, part[i - end]);
+  }
+  for (int i = 0; i < CHAINS; i++) {
+    sum = cpu_jit_combine(env, w->simple, sum, part[i]);
+  }
+  return w->wide ? cpu_jit_widen(env, sum) : sum;
+}
+
+// Whether a window has one element in the dimensions behind d.
+static bool is_last(const windows *w, size_t d)
+{
+  while (++d < w->to->rank) {
+    if (size_of(w->op, d) > 1) return false;
+  }
+  return true;
+}
+
 // Whether the loop over dimension d is the one that adds up blocks; how long
 // they are then.
 static int64_t block_of(const windows *w, size_t d)
@@ -124,6 +166,10 @@ static cpu_jit_val loops(cpu_jit_env *env, windows *w, size_t d,
   if (d == w->to->rank) return step(env, w, sum);
   LLVMValueRef end = cpu_jit_i64(env, size_of(w->op, d));
   const int64_t block = block_of(w, d);
+  if (block == 0 && w->simple != NULL && w->total == w->sum && is_last(w, d) &&
+      size_of(w->op, d) >= 2 * CHAINS) {
+    return in_chains(env, w, d, size_of(w->op, d), sum);
+  }
   if (block == 0) return loop_over(env, w, d, cpu_jit_i64(env, 0), end, sum);
   cpu_jit_loop loop;
   cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), end, block, &sum, 1);

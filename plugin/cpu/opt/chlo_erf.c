@@ -1,6 +1,8 @@
 // opt/chlo: erfc, erf_inv and bessel_i1e.
 //
-// erfc on f32 is for narrower types: exp(-x^2) times a fit of our own. The f64
+// erfc on f16 and bf16 is exp(-x^2) times a fit of our own, in f32. erfc and
+// erf_inv of f32 are computed in f64, which needs no care about rounding, with
+// fits of our own to 2^-30 (least squares in Chebyshev's polynomials). The f64
 // rationals of erfc are those of Cephes (S. L. Moshier, ndtr.c; after W. J.
 // Cody, "Rational Chebyshev approximations for the error function", 1969).
 // erf_inv has the ranges of M. Giles, "Approximating the erfinv
@@ -106,6 +108,27 @@ cpu_opt_value cpu_opt_erfc(cx_hlo_builder *b, cpu_opt_value x)
                 outer);
 }
 
+// ---- erfc for f32, in f64 ----
+
+// exp(a^2) erfc(a) in (a - 3) / (a + 3), for a up to 10.1, from where on erfc
+// is less than half of f32's least number.
+static const double erfc_single[] = {
+  5.1898589825685096e-06,  6.6903725305781194e-05, 3.1020835419775721e-05,
+  -0.00060277616676924074, 0.00071225313456323744, 0.0042711465458230543,
+  -0.024393206326885523,   0.071665575563955475,   -0.15011588312709817,
+  0.24560381278394899,     -0.32623356134372006,   0.17900115111699177
+};
+
+cpu_opt_value cpu_opt_erfc_single(cx_hlo_builder *b, cpu_opt_value x)
+{
+  cpu_opt_value a = smaller(b, absolute(b, x), number(b, x, 10.1));
+  cpu_opt_value t = over(b, plus_number(b, a, -3), plus_number(b, a, 3));
+  cpu_opt_value p = cpu_opt_polynomial(b, t, erfc_single, COUNT(erfc_single));
+  // The square of a number of 24 bits is exact.
+  cpu_opt_value e = times(b, exp_of(b, negated(b, times(b, a, a))), p);
+  return choose(b, is_under(b, x, 0), number_minus(b, 2, e), e);
+}
+
 // ---- erf_inv ----
 
 // In powers of w - 3.125, sqrt(w) - 3.25 and sqrt(w) - 5.125, where w is
@@ -138,10 +161,52 @@ static const double inverse_high[] = {
   1.0102562759886399,     4.9761913900162993
 };
 
-cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x)
+// In powers of w - 3.125 and sqrt(w) - 3.25; f32 has no w between 15.95 and
+// infinity.
+static const double inverse_low_single[] = {
+  -1.330218319269096e-11,  5.3716480687820968e-12,  1.057881535041456e-09,
+  -4.7442343181807677e-09, -2.9195994824935132e-08, 4.2690190381555282e-07,
+  -1.364615704107972e-06,  -1.3891784996254592e-05, 0.00018673188276806263,
+  -0.00074069165521976432, -0.0060336686873451104,  0.24015817875232234,
+  1.6536545623611529
+};
+static const double inverse_middle_single[] = {
+  -4.0568058220468995e-05, 8.1487976467602537e-05, 1.9680657945365851e-05,
+  -0.00036133078097788836, 0.00095448775500423725, -0.0016868664419299171,
+  0.0024913016591064626,   -0.0037513415161052263, 0.0053709200463401274,
+  1.0052589712692646,      3.0838856104640655
+};
+
+// -log(1 - x^2)
+static cpu_opt_value log_distance(cx_hlo_builder *b, cpu_opt_value x)
 {
   cpu_opt_value product = times(b, number_minus(b, 1, x), plus_number(b, x, 1));
-  cpu_opt_value w = negated(b, log_of(b, product));
+  return negated(b, log_of(b, product));
+}
+
+// p x, and infinity at 1.
+static cpu_opt_value inverse_of(cx_hlo_builder *b, cpu_opt_value x,
+                                cpu_opt_value p)
+{
+  cpu_opt_value end = is_at(b, absolute(b, x), 1);
+  return times(b, choose(b, end, number(b, x, HUGE_VAL), p), x);
+}
+
+cpu_opt_value cpu_opt_erf_inv_single(cx_hlo_builder *b, cpu_opt_value x)
+{
+  cpu_opt_value w = log_distance(b, x);
+  cpu_opt_value low =
+      cpu_opt_polynomial(b, plus_number(b, w, -3.125), inverse_low_single,
+                         COUNT(inverse_low_single));
+  cpu_opt_value middle =
+      cpu_opt_polynomial(b, plus_number(b, root(b, w), -3.25),
+                         inverse_middle_single, COUNT(inverse_middle_single));
+  return inverse_of(b, x, choose(b, is_under(b, w, 6.25), low, middle));
+}
+
+cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x)
+{
+  cpu_opt_value w = log_distance(b, x);
   cpu_opt_value s = root(b, w);
   cpu_opt_value low = cpu_opt_polynomial(b, plus_number(b, w, -3.125),
                                          inverse_low, COUNT(inverse_low));
@@ -149,10 +214,9 @@ cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x)
       b, plus_number(b, s, -3.25), inverse_middle, COUNT(inverse_middle));
   cpu_opt_value high = cpu_opt_polynomial(b, plus_number(b, s, -5.125),
                                           inverse_high, COUNT(inverse_high));
-  cpu_opt_value p = choose(b, is_under(b, w, 6.25), low,
-                           choose(b, is_under(b, w, 16), middle, high));
-  cpu_opt_value end = is_at(b, absolute(b, x), 1);
-  return times(b, choose(b, end, number(b, x, HUGE_VAL), p), x);
+  return inverse_of(b, x,
+                    choose(b, is_under(b, w, 6.25), low,
+                           choose(b, is_under(b, w, 16), middle, high)));
 }
 
 // ---- bessel_i1e ----

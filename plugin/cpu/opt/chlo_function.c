@@ -15,22 +15,23 @@ typedef struct function {
   const char *name;
   unary_fn *real;             // on f64
   cpu_opt_parts_fn *complex;  // on parts of f64; NULL: not defined
+  unary_fn *single;  // on f64 with the precision of f32; NULL: as `real`
 } function;
 
 static const function functions[] = {
-  { "erfc", cpu_opt_erfc, NULL },
-  { "erf_inv", cpu_opt_erf_inv, NULL },
-  { "lgamma", cpu_opt_lgamma, NULL },
-  { "digamma", cpu_opt_digamma, NULL },
-  { "bessel_i1e", cpu_opt_bessel_i1e, NULL },
-  { "asin", cpu_opt_asin, cpu_opt_casin },
-  { "acos", cpu_opt_acos, cpu_opt_cacos },
-  { "atan", cpu_opt_atan, cpu_opt_catan },
-  { "asinh", cpu_opt_asinh, cpu_opt_casinh },
-  { "acosh", cpu_opt_acosh, cpu_opt_cacosh },
-  { "atanh", cpu_opt_atanh, cpu_opt_catanh },
-  { "sinh", cpu_opt_sinh, cpu_opt_csinh },
-  { "cosh", cpu_opt_cosh, cpu_opt_ccosh },
+  { "erfc", cpu_opt_erfc, NULL, cpu_opt_erfc_single },
+  { "erf_inv", cpu_opt_erf_inv, NULL, cpu_opt_erf_inv_single },
+  { "lgamma", cpu_opt_lgamma, NULL, NULL },
+  { "digamma", cpu_opt_digamma, NULL, NULL },
+  { "bessel_i1e", cpu_opt_bessel_i1e, NULL, NULL },
+  { "asin", cpu_opt_asin, cpu_opt_casin, NULL },
+  { "acos", cpu_opt_acos, cpu_opt_cacos, NULL },
+  { "atan", cpu_opt_atan, cpu_opt_catan, NULL },
+  { "asinh", cpu_opt_asinh, cpu_opt_casinh, NULL },
+  { "acosh", cpu_opt_acosh, cpu_opt_cacosh, NULL },
+  { "atanh", cpu_opt_atanh, cpu_opt_catanh, NULL },
+  { "sinh", cpu_opt_sinh, cpu_opt_csinh, NULL },
+  { "cosh", cpu_opt_cosh, cpu_opt_ccosh, NULL },
 };
 
 static cpu_opt_value apply_complex(cx_hlo_builder *b, const function *f,
@@ -56,7 +57,9 @@ static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
   if (f->real == cpu_opt_erfc && cx_hlo_elem_bits(e) <= 16) {
     return converted(b, cpu_opt_erfc_narrow(b, converted(b, x, CX_HLO_F32)), e);
   }
-  return converted(b, f->real(b, converted(b, x, CX_HLO_F64)), e);
+  const bool wide = e == CX_HLO_F64 || f->single == NULL;
+  cpu_opt_value v = converted(b, x, CX_HLO_F64);
+  return converted(b, wide ? f->real(b, v) : f->single(b, v), e);
 }
 
 // zeta and polygamma

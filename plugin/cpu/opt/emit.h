@@ -118,6 +118,9 @@ cpu_opt_value cpu_opt_copysign(cx_hlo_builder *b, cpu_opt_value x,
 // On f32, as accurate as bf16 and f16 need it.
 cpu_opt_value cpu_opt_erfc_narrow(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_erfc(cx_hlo_builder *b, cpu_opt_value x);
+// The precision of f32, computed in f64.
+cpu_opt_value cpu_opt_erfc_single(cx_hlo_builder *b, cpu_opt_value x);
+cpu_opt_value cpu_opt_erf_inv_single(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_bessel_i1e(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_lgamma(cx_hlo_builder *b, cpu_opt_value x);

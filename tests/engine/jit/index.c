@@ -306,6 +306,12 @@ static void test_pieces(void **state)
     "tensor<2x9x3xf32>, tensor<2x8x3xf32>, tensor<2x9x3xf32>) -> "
     "tensor<2x77x3xf32>\n"
     "  return %0 : tensor<2x77x3xf32>\n}",
+    // Short pieces beside a long one.
+    "func.func @main(%x: tensor<7x5xf32>, %y: tensor<7x1xf32>, %z: "
+    "tensor<7x194xf32>) -> tensor<7x200xf32> {\n"
+    "  %0 = stablehlo.concatenate %x, %y, %z, dim = 1 : (tensor<7x5xf32>, "
+    "tensor<7x1xf32>, tensor<7x194xf32>) -> tensor<7x200xf32>\n"
+    "  return %0 : tensor<7x200xf32>\n}",
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     harness_check(&(harness_case){ texts[i], 0, HARNESS_SPECIAL });

@@ -25,6 +25,16 @@ static const form forms[] = {
   { "20x30", "18x8",
     "window_dimensions = array<i64: 3, 10>, window_strides = array<i64: 1, "
     "3>, padding = dense<[[0, 0], [2, 0]]> : tensor<2x2xi64>" },
+  // Long ones that slide, with neighbours as lanes and every third as lanes.
+  { "83x20", "36x20",
+    "window_dimensions = array<i64: 50, 1>, padding = dense<[[0, 2], [0, 0]]> "
+    ": tensor<2x2xi64>" },
+  { "3x141", "3x36",
+    "window_dimensions = array<i64: 1, 37>, window_strides = array<i64: 1, "
+    "3>, padding = dense<[[0, 0], [2, 0]]> : tensor<2x2xi64>" },
+  { "2x160", "2x40",
+    "window_dimensions = array<i64: 1, 2>, window_strides = array<i64: 1, "
+    "4>" },
   { "10x20", "17x10",
     "window_dimensions = array<i64: 3, 2>, base_dilations = array<i64: 2, 1>, "
     "window_dilations = array<i64: 1, 10>" },

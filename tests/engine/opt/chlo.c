@@ -116,7 +116,8 @@ static void test_functions(void **state)
     check_function(rows[i].op, rows[i].fn, rows[i].low, rows[i].high,
                    CX_HLO_F64, rows[i].f64);
   }
-  // Rounded to the nearest, but where f32 is between two.
+  // Rounded to the nearest, but where what it is computed in is between two.
+  check_function("chlo.erfc", erfc, -5, 9, CX_HLO_F32, 0.55);
   check_function("chlo.erfc", erfc, -4, 9, CX_HLO_BF16, 0.51);
   check_function("chlo.erfc", erfc, -4, 5.5, CX_HLO_F16, 0.56);
   assert_int_equal(cx_alloc_live(), 0);
@@ -136,6 +137,21 @@ static void test_identities(void **state)
     } else {
       assert_true(fabs(erf(ys[i]) - xs[i]) <= 1e-15);
     }
+  }
+  // f32's is f64's rounded, but where that is between two.
+  choose_xs(-1, 1);
+  for (int i = 1; i <= 24; i++) xs[i * 20] = 1 - ldexp(1, -i);
+  apply("chlo.erf_inv", "f32", CX_HLO_F32);
+  double single[N];
+  memcpy(single, ys, sizeof single);
+  apply("chlo.erf_inv", "f64", CX_HLO_F64);
+  for (int i = 0; i < N; i++) {
+    if (isnan(xs[i]) || isinf(ys[i])) {
+      assert_true(isnan(ys[i]) ? isnan(single[i]) : single[i] == ys[i]);
+      continue;
+    }
+    const double unit = unit_of(CX_HLO_F32, ys[i]);
+    assert_true(fabs(single[i] - ys[i]) <= 0.55 * unit);
   }
   choose_xs(2, 30);
   apply("chlo.digamma", "f64", CX_HLO_F64);
