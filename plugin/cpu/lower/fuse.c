@@ -6,6 +6,7 @@
 // memory anyway becomes an output of a loop over the same elements, unless the
 // loop would then wait for itself. All else begins a group of its own.
 #include "lower/fuse.h"
+#include "lapack/lapack.h"
 
 #include <string.h>
 
@@ -199,6 +200,10 @@ static calx_status *make_kernel(cpu_lower_fusion *f, uint32_t i,
 
 static calx_status *refuse(const cx_hlo_op *op)
 {
+  cpu_lapack_desc call;
+  if (op->kind == CX_HLO_OP_CUSTOM_CALL) {
+    CALX_TRY(cpu_lapack_describe(op, &call));
+  }
   cx_hlo_str name = cpu_opt_name(op);
   return cx_error(CALX_UNIMPLEMENTED,
                   "%.*s: the CPU engine does not implement it for these types",
