@@ -156,8 +156,7 @@ static calx_status *check_side(checked *c, bool results)
       c->op, results ? CX_HLO_A_RESULT_LAYOUTS : CX_HLO_A_OPERAND_LAYOUTS);
   cpu_lapack_shape s;
   size_t i = 0;
-  for (; cpu_lapack_next_shape(&text, &s); i++) {
-    if (i >= n) break;
+  for (; i < n && cpu_lapack_next_shape(&text, &s); i++) {
     const cx_hlo_any *type =
         results ? &c->op->results[i].type : &c->op->operands[i]->type;
     if (!fits(c, type, &s)) {
@@ -171,9 +170,9 @@ static calx_status *check_side(checked *c, bool results)
   }
   size_t wanted = i;
   while (cpu_lapack_next_shape(&text, &s)) wanted++;
-  if (i == n && wanted == n) return NULL;
+  if (wanted == n) return NULL;
   return cx_invalid("custom_call '%.*s': has %zu %ss, found %zu",
-                    (int)c->name.n, c->name.s, wanted > i ? wanted : i, what,
+                    (int)c->name.n, c->name.s, wanted, what,
                     n);
 }
 
