@@ -172,8 +172,7 @@ static calx_status *check_side(checked *c, bool results)
   while (cpu_lapack_next_shape(&text, &s)) wanted++;
   if (wanted == n) return NULL;
   return cx_invalid("custom_call '%.*s': has %zu %ss, found %zu",
-                    (int)c->name.n, c->name.s, wanted, what,
-                    n);
+                    (int)c->name.n, c->name.s, wanted, what, n);
 }
 
 // ---- attributes -------------------------------------------------------------

@@ -1,6 +1,5 @@
 // lapack/plan: from a description to a call of the library for each matrix.
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,33 +64,7 @@ bool cpu_lapack_next_shape(const char **io_text, cpu_lapack_shape *out)
   return true;
 }
 
-// ---- workspaces -------------------------------------------------------------
-
-int cpu_lapack_asked(const cpu_lapack_call *c, const void *work)
-{
-  double n;
-  if (cpu_lapack_is_wide(c)) {
-    memcpy(&n, work, sizeof n);
-  } else {
-    float x;
-    memcpy(&x, work, sizeof x);
-    n = (double)nextafterf(x, INFINITY);
-  }
-  return n < INT_MAX - 1 ? (int)ceil(n) : -1;
-}
-
-bool cpu_lapack_is_finite(const cpu_lapack_call *c, const void *x, size_t n)
-{
-  const size_t parts = cpu_lapack_is_complex(c) ? 2 * n : n;
-  const float *narrow = x;
-  const double *wide = x;
-  for (size_t i = 0; i < parts; i++) {
-    if (!isfinite(cpu_lapack_is_wide(c) ? wide[i] : (double)narrow[i])) {
-      return false;
-    }
-  }
-  return true;
-}
+// ---- calls ------------------------------------------------------------------
 
 static cpu_lapack_call call_of(const cpu_lapack_plan *p)
 {
