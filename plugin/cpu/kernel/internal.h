@@ -5,6 +5,7 @@
 
 #include "hlo/types.h"
 #include "kernel/kernel.h"
+#include "lapack/lapack.h"
 
 #define CPU_KERNEL_DOT 1
 #define CPU_KERNEL_CONV 2
@@ -13,6 +14,7 @@
 #define CPU_KERNEL_FFT 5
 #define CPU_KERNEL_SORT 6
 #define CPU_KERNEL_ATTENTION 7
+#define CPU_KERNEL_LAPACK 8
 
 // Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
 #define CPU_KERNEL_MOST ((int64_t)1 << 44)  // elements
@@ -108,6 +110,7 @@ bool cpu_kernel_linalg_describe(const cx_hlo_op *op,
                                 cpu_kernel_linalg_desc *out);
 bool cpu_kernel_fft_describe(const cx_hlo_op *op, cpu_kernel_fft_desc *out);
 bool cpu_kernel_sort_describe(const cx_hlo_op *op, cpu_kernel_sort_desc *out);
+bool cpu_kernel_lapack_describe(const cx_hlo_op *op, cpu_lapack_desc *out);
 bool cpu_kernel_sort_is_sound(const cpu_kernel_sort_desc *d);
 // Whether the numbers are consistent; descriptions may come from a file.
 bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d);
@@ -136,6 +139,7 @@ struct cpu_kernel {
     cpu_kernel_linalg_desc linalg;
     cpu_kernel_fft_desc fft;
     cpu_kernel_sort_desc sort;
+    cpu_lapack_desc lapack;
   };
   int threads;
   size_t scratch;
@@ -164,6 +168,7 @@ calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
 calx_status *cpu_kernel_linalg_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_fft_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_sort_new(cpu_kernel *kernel) CALX_MUST_USE;
+calx_status *cpu_kernel_lapack_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_attention_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;

@@ -54,7 +54,8 @@ bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
   } else if (op->kind == CX_HLO_OP_SORT) {
     described = cpu_kernel_sort_describe(op, &k.sort);
   } else if (op->kind == CX_HLO_OP_CUSTOM_CALL) {
-    described = describe_call(op, &k.desc);
+    described =
+        describe_call(op, &k.desc) || cpu_kernel_lapack_describe(op, &k.lapack);
   }
   *out = k.desc;
   return described;
@@ -71,6 +72,7 @@ double cpu_kernel_flops(const cpu_kernel_desc *desc)
     case CPU_KERNEL_FFT: return cpu_kernel_fft_flops(&k.fft);
     case CPU_KERNEL_SORT: return cpu_kernel_sort_flops(&k.sort);
     case CPU_KERNEL_ATTENTION: return cpu_kernel_attention_flops(desc);
+    case CPU_KERNEL_LAPACK: return cpu_lapack_flops(&k.lapack);
     default: return 0;
   }
 }
@@ -85,6 +87,7 @@ static calx_status *new_of_kind(cpu_kernel *k, cpu_threads *pool, bool tune)
     case CPU_KERNEL_FFT: return cpu_kernel_fft_new(k);
     case CPU_KERNEL_SORT: return cpu_kernel_sort_new(k);
     case CPU_KERNEL_ATTENTION: return cpu_kernel_attention_new(k);
+    case CPU_KERNEL_LAPACK: return cpu_kernel_lapack_new(k);
     default:
       return cx_invalid("a kernel's description is of the unknown kind %lld",
                         (long long)k->desc.words[0]);

@@ -25,7 +25,8 @@ typedef struct cpu_kernel_desc {
 typedef struct cpu_kernel cpu_kernel;
 
 // The description of a verified dot, dot_general, convolution, cholesky,
-// triangular_solve, fft or sort, or that a custom_call has (cpu_kernel_target);
+// triangular_solve, fft or sort, or of a custom_call (of cpu_kernel_target, or
+// of a target of lapack/table.c);
 // false: no kernel computes the operation.
 bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out);
 // Of this result of a sort only the first elements of each line are wanted; the
@@ -51,7 +52,7 @@ size_t cpu_kernel_scratch(const cpu_kernel *kernel);  // bytes, 64-byte aligned
 // The buffers of a kernel are its operands (lhs, which is rhs too where there
 // is one operand), its results, and scratch. Gives the sizes of all but
 // scratch, and how many these are.
-#define CPU_KERNEL_BUFFERS 8
+#define CPU_KERNEL_BUFFERS 10
 size_t cpu_kernel_buffers(const cpu_kernel *kernel,
                           size_t sizes[CPU_KERNEL_BUFFERS]);
 calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,

@@ -200,7 +200,7 @@ static calx_status *make_kernel(cpu_lower_fusion *f, uint32_t i,
 static calx_status *refuse(const cx_hlo_op *op)
 {
   if (op->kind == CX_HLO_OP_CUSTOM_CALL) {
-    CALX_TRY(cpu_ref_handler_check(op));
+    CALX_TRY(cpu_ref_custom_call_check(op));
   }
   cx_hlo_str name = cpu_opt_name(op);
   return cx_error(CALX_UNIMPLEMENTED,
@@ -232,7 +232,10 @@ static calx_status *fuse_op(cpu_lower_fusion *f, uint32_t i)
   }
   cpu_kernel_desc desc;
   memset(&desc, 0, sizeof desc);  // padding too: equal ones are equal bytes
-  if (op->kind != CX_HLO_OP_DOT && cpu_kernel_describe(op, &desc)) {
+  const bool registered =
+      op->kind == CX_HLO_OP_CUSTOM_CALL && cpu_ref_handler_takes(op);
+  if (op->kind != CX_HLO_OP_DOT && !registered &&
+      cpu_kernel_describe(op, &desc)) {
     return make_kernel(f, i, &desc);
   }
   switch (cpu_jit_class_of(op)) {

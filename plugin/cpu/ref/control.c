@@ -1,6 +1,7 @@
 // ref/control: control flow, calls, tuples, tokens and collectives.
 #include <string.h>
 
+#include "lapack/lapack.h"
 #include "ref/inner.h"
 
 // ---- slots of a whole list ----
@@ -225,9 +226,46 @@ bool cpu_ref_identity_call(const cx_hlo_op *op)
   return false;
 }
 
-static calx_status *run_custom_call(cpu_ref_machine *m, const cx_hlo_op *op)
+// One matrix after the other; `results` are the operation's, empty before.
+static calx_status *run_lapack(cpu_ref_machine *m, const cx_hlo_op *op,
+                               const cpu_lapack_plan *plan,
+                               cpu_ref_buffer *scratch, cpu_ref_slot *results)
 {
-  if (cpu_ref_identity_call(op)) return run_barrier(m, op);
+  void *buffers[CPU_LAPACK_BUFFERS] = { NULL };
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    buffers[i] = cpu_ref_slot_of(m, op->operands[i])->tensor.data;
+  }
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    const cx_hlo_type *type = &op->results[i].type.tensor;
+    cpu_ref_slot *r = &results[i];
+    CALX_TRY(cpu_ref_buffer_new(m, op, type, &r->buffer));
+    r->tensor = (cpu_ref_tensor){ .type = *type, .data = r->buffer->data };
+    buffers[op->n_operands + i] = r->buffer->data;
+  }
+  for (int64_t i = 0; i < plan->d.batch; i++) {
+    CALX_TRY(cpu_ref_interrupted(m));
+    cpu_lapack_run(plan, buffers, i, i + 1, scratch->data);
+  }
+  return NULL;
+}
+
+static calx_status *run_lapack_call(cpu_ref_machine *m, const cx_hlo_op *op)
+{
+  cpu_lapack_desc desc;
+  cpu_lapack_plan plan;
+  CALX_TRY(cpu_lapack_describe(op, &desc));
+  CALX_TRY(cpu_lapack_plan_make(&desc, &plan));
+  cpu_ref_slot results[CPU_LAPACK_BUFFERS] = { { .buffer = NULL } };
+  cpu_ref_buffer *scratch = NULL;
+  CALX_TRY(cpu_ref_scratch(&(cpu_ref_call){ .machine = m, .op = op },
+                           plan.scratch, 1, &scratch));
+  calx_status *status = run_lapack(m, op, &plan, scratch, results);
+  cpu_ref_buffer_release(m, scratch);
+  return put_results(m, op, results, status);
+}
+
+static calx_status *run_handler(cpu_ref_machine *m, const cx_hlo_op *op)
+{
   const size_t n = (size_t)op->n_operands + op->n_results;
   cpu_ref_tensor *tensors = cx_calloc(n + 1, sizeof *tensors);
   if (tensors == NULL) return cx_out_of_memory();
@@ -241,6 +279,13 @@ static calx_status *run_custom_call(cpu_ref_machine *m, const cx_hlo_op *op)
   }
   cx_free(tensors);
   return status;
+}
+
+static calx_status *run_custom_call(cpu_ref_machine *m, const cx_hlo_op *op)
+{
+  if (cpu_ref_identity_call(op)) return run_barrier(m, op);
+  return cpu_ref_handler_takes(op) ? run_handler(m, op)
+                                   : run_lapack_call(m, op);
 }
 
 static calx_status *run_token(cpu_ref_machine *m, const cx_hlo_op *op)

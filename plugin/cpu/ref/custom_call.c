@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "lapack/lapack.h"
 #include "ref/handler.h"
 #include "ref/inner.h"
 
@@ -35,16 +36,18 @@ static const cx_hlo_attr *attributes_of(const cx_hlo_op *op)
   return a;
 }
 
-calx_status *cpu_ref_handler_check(const cx_hlo_op *op)
+bool cpu_ref_handler_takes(const cx_hlo_op *op)
 {
-  const cx_hlo_str name = target_of(op);
-  if (cpu_ref_handler_find(name) == NULL) {
-    return cx_error(CALX_UNIMPLEMENTED,
-                    "custom_call: the engine has no target '%.*s' (of %u "
-                    "operands and %u results), and no function was registered "
-                    "for it",
-                    (int)name.n, name.s, op->n_operands, op->n_results);
+  return cpu_ref_handler_find(target_of(op)) != NULL;
+}
+
+calx_status *cpu_ref_custom_call_check(const cx_hlo_op *op)
+{
+  if (!cpu_ref_handler_takes(op)) {
+    cpu_lapack_desc desc;
+    return cpu_lapack_describe(op, &desc);
   }
+  const cx_hlo_str name = target_of(op);
   // JAX writes the original version and a dictionary beside it.
   const cx_hlo_attr *dictionary = attributes_of(op);
   if (cx_hlo_op_int(op, CX_HLO_A_API_VERSION) != TYPED_FFI &&

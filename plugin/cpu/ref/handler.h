@@ -15,9 +15,12 @@
 calx_status *cpu_ref_handler_add(cx_hlo_str name,
                                  XLA_FFI_Handler *handler) CALX_MUST_USE;
 XLA_FFI_Handler *cpu_ref_handler_find(cx_hlo_str name);  // NULL: none
-// What keeps a registered function from running this custom call: there is
-// none, or the call is of another kind. NULL: nothing.
-calx_status *cpu_ref_handler_check(const cx_hlo_op *op) CALX_MUST_USE;
+// Whether a function is registered for this custom call's target. It goes
+// before a target of the engine's own (lapack/lapack.h) of that name.
+bool cpu_ref_handler_takes(const cx_hlo_op *op);
+// What keeps this custom call from running: it has no target, or is not called
+// as its target wants. NULL: nothing.
+calx_status *cpu_ref_custom_call_check(const cx_hlo_op *op) CALX_MUST_USE;
 
 // The functions that handlers call.
 const XLA_FFI_Api *cpu_ref_handler_api(void);

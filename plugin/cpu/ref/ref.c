@@ -193,9 +193,9 @@ static bool can_type(const cx_hlo_any *type)
          type->tensor.elem != CX_HLO_INVALID;
 }
 
-static bool handled(const cx_hlo_op *op)
+static bool has_target(const cx_hlo_op *op)
 {
-  calx_status *why = cpu_ref_handler_check(op);
+  calx_status *why = cpu_ref_custom_call_check(op);
   const bool ok = why == NULL;
   calx_status_free(why);
   return ok;
@@ -207,7 +207,7 @@ bool cpu_ref_can(const cx_hlo_op *op)
     case CX_HLO_OP_RETURN:
     case CX_HLO_OP_FUNC_RETURN: return true;
     case CX_HLO_OP_CUSTOM_CALL:
-      if (!cpu_ref_identity_call(op) && !handled(op)) return false;
+      if (!cpu_ref_identity_call(op) && !has_target(op)) return false;
       break;
     case CX_HLO_OP_INFEED:
     case CX_HLO_OP_OUTFEED:
