@@ -69,6 +69,7 @@ static cx_hlo_dialect dialect_of(cx_hlo_str name)
 {
   if (cx_hlo_str_equal(name, "builtin")) return CX_HLO_DIALECT_BUILTIN;
   if (cx_hlo_str_equal(name, "vhlo")) return CX_HLO_DIALECT_VHLO;
+  if (cx_hlo_str_equal(name, "sdy")) return CX_HLO_DIALECT_SDY;
   return CX_HLO_DIALECT_OTHER;
 }
 

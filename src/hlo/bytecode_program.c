@@ -243,10 +243,12 @@ static calx_status *take_other(cx_hlo_bytecode *b, const cx_hlo_op_name *name,
                                cx_hlo_bytes properties, const cx_hlo_attr *dict,
                                const char *at)
 {
-  if (properties.at != properties.end) {
+  if (properties.at != properties.end &&
+      !cx_hlo_sdy_has(name->name)) {
     return CX_HLO_BYTES_UNKNOWN(b, at, "the properties of '%.*s'",
                                 (int)name->name.n, name->name.s);
   }
+  CALX_TRY(cx_hlo_sdy_push(b, name->name, properties));
   for (size_t i = 0; dict != NULL && i < dict->as.dict.n; i++) {
     CALX_TRY(CX_HLO_PUSH(b->r->named_stack, dict->as.dict.items[i]));
   }

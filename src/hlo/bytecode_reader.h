@@ -16,7 +16,8 @@ typedef struct cx_hlo_bytes {
 typedef enum cx_hlo_dialect {
   CX_HLO_DIALECT_OTHER,
   CX_HLO_DIALECT_BUILTIN,
-  CX_HLO_DIALECT_VHLO
+  CX_HLO_DIALECT_VHLO,
+  CX_HLO_DIALECT_SDY
 } cx_hlo_dialect;
 
 // An attribute or a type.
@@ -153,6 +154,21 @@ calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
 calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *name,
                               cx_hlo_bytes properties, const cx_hlo_attr *dict,
                               const char *at) CALX_MUST_USE;
+// The text, which is freed, as an attribute or in the module's arena.
+calx_status *cx_hlo_bytes_take_text(cx_hlo_bytecode *b, const char *at,
+                                    cx_text *text,
+                                    cx_hlo_str *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_text_attr(cx_hlo_bytecode *b, const char *at,
+                                    cx_text *text,
+                                    const cx_hlo_attr **out) CALX_MUST_USE;
+// An attribute of Shardy with this code.
+calx_status *cx_hlo_bytes_read_sdy(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                   uint64_t code,
+                                   const cx_hlo_attr **out) CALX_MUST_USE;
+// Whether the properties of this operation of Shardy are known; pushes them.
+bool cx_hlo_sdy_has(cx_hlo_str name);
+calx_status *cx_hlo_sdy_push(cx_hlo_bytecode *b, cx_hlo_str name,
+                             cx_hlo_bytes properties) CALX_MUST_USE;
 // The program.
 calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b,
                                        cx_hlo_bytes program) CALX_MUST_USE;

@@ -276,6 +276,7 @@ calx_status *cx_hlo_bytes_read_type(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   switch (e->dialect) {
     case CX_HLO_DIALECT_BUILTIN: return read_builtin(b, &in, code, out);
     case CX_HLO_DIALECT_VHLO: return read_vhlo(b, &in, code, out);
+    case CX_HLO_DIALECT_SDY:
     case CX_HLO_DIALECT_OTHER: break;
   }
   return CX_HLO_BYTES_UNKNOWN(b, e->bytes.at,
