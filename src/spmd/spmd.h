@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "hlo/module.h"
 
-// Whether the program has meshes, shardings or manual computations.
+// Whether the program has a mesh.
 bool cx_spmd_has_shardings(const cx_hlo_module *m);
 
 // Partitions the entry of the module in place. It must have no calls. Its
