@@ -243,8 +243,7 @@ static calx_status *take_other(cx_hlo_bytecode *b, const cx_hlo_op_name *name,
                                cx_hlo_bytes properties, const cx_hlo_attr *dict,
                                const char *at)
 {
-  if (properties.at != properties.end &&
-      !cx_hlo_sdy_has(name->name)) {
+  if (properties.at != properties.end && !cx_hlo_sdy_has(name->name)) {
     return CX_HLO_BYTES_UNKNOWN(b, at, "the properties of '%.*s'",
                                 (int)name->name.n, name->name.s);
   }

@@ -12,12 +12,12 @@
 
 // The codes are the places in this list.
 static const char *const names[] = {
-  "manual_axes",     "mesh_axis",          "mesh",
-  "sub_axis_info",   "axis_ref",           "dimension_sharding",
-  "sharding",        "sharding_per_value", "dim_mapping",
-  "tensor_mapping",  "op_sharding_rule",   "axis_ref_list",
-  "axis_ref_lists",  "all_to_all_param",   "all_to_all_param_list",
-  "sharding",        "sharding_per_value", "sharding"
+  "manual_axes",    "mesh_axis",          "mesh",
+  "sub_axis_info",  "axis_ref",           "dimension_sharding",
+  "sharding",       "sharding_per_value", "dim_mapping",
+  "tensor_mapping", "op_sharding_rule",   "axis_ref_list",
+  "axis_ref_lists", "all_to_all_param",   "all_to_all_param_list",
+  "sharding",       "sharding_per_value", "sharding"
 };
 enum {
   MANUAL_AXES,
@@ -298,9 +298,7 @@ static calx_status *put(writer *w, uint64_t code)
 {
   switch (code) {
     case MANUAL_AXES: return put_manual_axes(w);
-    case MESH_AXIS:
-      CALX_TRY(put_string(w));
-      return put_number(w, "=", "");
+    case MESH_AXIS: CALX_TRY(put_string(w)); return put_number(w, "=", "");
     case MESH: return put_mesh(w);
     case SUB_AXIS:
       CALX_TRY(put_number(w, "(", ")"));

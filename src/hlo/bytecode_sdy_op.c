@@ -7,14 +7,14 @@
 
 enum { MOST = 3 };
 
-typedef struct known {
+typedef struct sdy_operation {
   const char *name;
   const char *properties[MOST];
-} known;
+} sdy_operation;
 
-static const known *find(cx_hlo_str name)
+static const sdy_operation *find(cx_hlo_str name)
 {
-  static const known list[] = {
+  static const sdy_operation list[] = {
     { "sdy.manual_computation",
       { "in_shardings", "manual_axes", "out_shardings" } },
     { "sdy.mesh", { "mesh", "sym_name" } },
@@ -35,7 +35,7 @@ bool cx_hlo_sdy_has(cx_hlo_str name)
 calx_status *cx_hlo_sdy_push(cx_hlo_bytecode *b, cx_hlo_str name,
                              cx_hlo_bytes properties)
 {
-  const known *op = find(name);
+  const sdy_operation *op = find(name);
   if (op == NULL || properties.at == properties.end) return NULL;
   for (size_t i = 0; i < MOST && op->properties[i] != NULL; i++) {
     const cx_hlo_attr *attr = NULL;

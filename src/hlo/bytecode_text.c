@@ -9,9 +9,9 @@ calx_status *cx_hlo_bytes_take_text(cx_hlo_bytecode *b, const char *at,
   if (cx_text_failed(text)) {
     status = cx_out_of_memory();
   } else if (b->r->expanded > CX_HLO_EXPANSION) {
-    status = CX_HLO_BYTES_FAIL(b, at,
-                               "attributes and types have more than %d parts",
-                               CX_HLO_EXPANSION);
+    status =
+        CX_HLO_BYTES_FAIL(b, at, "attributes and types have more than %d parts",
+                          CX_HLO_EXPANSION);
   } else {
     status = cx_hlo_reader_str(b->r, cx_text_str(text), text->size, out);
   }

@@ -19,8 +19,7 @@ static calx_status *identity(cx_hlo_infer *in)
 static calx_status *manual(cx_hlo_infer *in)
 {
   const cx_hlo_op *op = in->op;
-  const cx_hlo_block *body =
-      op->n_regions == 1 ? op->regions[0].first : NULL;
+  const cx_hlo_block *body = op->n_regions == 1 ? op->regions[0].first : NULL;
   const bool fits = body != NULL && body->next == NULL && body->last != NULL &&
                     cx_hlo_str_equal(body->last->name, "sdy.return") &&
                     body->n_args == op->n_operands &&

@@ -11,8 +11,8 @@ typedef struct cx_spmd_state {
   cx_arena arena;
   cx_spmd_mesh mesh;
   uint32_t n_values;
-  cx_spmd_sharding *want;  // how the value is split
-  cx_hlo_value **local;    // a device's part of it; NULL: not made yet
+  cx_spmd_sharding *want;      // how the value is split
+  cx_hlo_value **local;        // a device's part of it; NULL: not made yet
   const cx_spmd_rule **rules;  // of the operation, by its first result
   cx_hlo_builder b;
 } cx_spmd_state;

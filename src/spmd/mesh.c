@@ -1,6 +1,5 @@
 #include "spmd/mesh.h"
 
-
 // ---- lists ----
 
 size_t cx_spmd_axes_count(cx_spmd_axes list)

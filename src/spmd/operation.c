@@ -90,8 +90,7 @@ static void fit_attrs(cx_spmd_state *s, cx_hlo_op *to, const cx_hlo_op *op,
       op->n_operands > 0 ? &op->operands[0]->type.tensor : part;
   cx_hlo_module *m = s->b.module;
   if (op->kind == CX_HLO_OP_CONSTANT) {
-    const cx_hlo_elements *e =
-        &cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements;
+    const cx_hlo_elements *e = &cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements;
     if (!e->splat) return;
     cx_hlo_build_attr(&s->b, to, CX_HLO_A_VALUE,
                       cx_hlo_attr_elements(m, part, e->data, e->size));
@@ -181,9 +180,8 @@ static void finish(cx_spmd_state *s, const cx_spmd_rule *r, cx_hlo_op *op,
 void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op,
                        cx_hlo_region *const *regions)
 {
-  const cx_spmd_rule *r = op->n_results > 0
-                              ? s->rules[op->results[0].number]
-                              : cx_spmd_rule_of(&s->arena, op);
+  const cx_spmd_rule *r = op->n_results > 0 ? s->rules[op->results[0].number]
+                                            : cx_spmd_rule_of(&s->arena, op);
   const size_t n = cx_hlo_op_n_types(op);
   cx_spmd_axes *axes = r == NULL ? NULL : choose(s, r, op->n_operands);
   cx_spmd_sharding *parts = CX_ARENA_ARRAY(&s->arena, cx_spmd_sharding, n + 1);
@@ -198,8 +196,8 @@ void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op,
   }
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const uint32_t number = op->operands[i]->number;
-    operands[i] = cx_spmd_reshard(s, s->local[number], &s->want[number],
-                                  parts[i].dims);
+    operands[i] =
+        cx_spmd_reshard(s, s->local[number], &s->want[number], parts[i].dims);
   }
   cx_hlo_op *to = run(s, op, operands, regions, parts + op->n_operands);
   if (to != NULL) finish(s, r, op, to, axes, parts + op->n_operands);

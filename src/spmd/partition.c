@@ -123,8 +123,7 @@ static calx_status *check_part(cx_spmd_state *s, const cx_hlo_value *outer,
                                const cx_hlo_value *inner)
 {
   if (outer->type.non_tensor != NULL) return NULL;
-  const cx_hlo_type part =
-      cx_spmd_local(s, &outer->type.tensor, split->dims);
+  const cx_hlo_type part = cx_spmd_local(s, &outer->type.tensor, split->dims);
   if (s->b.failed != NULL || cx_hlo_type_equal(&part, &inner->type.tensor)) {
     return NULL;
   }
@@ -150,8 +149,8 @@ static calx_status *make_manual(cx_spmd_state *s, cx_hlo_op *op)
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const uint32_t number = op->operands[i]->number;
     CALX_TRY(check_part(s, op->operands[i], &in[i], &body->args[i]));
-    s->local[body->args[i].number] = cx_spmd_reshard(
-        s, s->local[number], &s->want[number], in[i].dims);
+    s->local[body->args[i].number] =
+        cx_spmd_reshard(s, s->local[number], &s->want[number], in[i].dims);
   }
   const cx_hlo_op *end = body->last;
   CALX_TRY(make_block(s, body->first));
@@ -259,16 +258,15 @@ static calx_status *make_results(cx_spmd_state *s, cx_hlo_func *f,
     if (values[i] != NULL) types[i] = values[i]->type;
     cx_spmd_write(&s->mesh, &split, out);
   }
-  cx_hlo_build_end(&s->b, cx_hlo_build_begin(&s->b, CX_HLO_OP_FUNC_RETURN,
-                                             values, n, 0, 0));
+  cx_hlo_build_end(
+      &s->b, cx_hlo_build_begin(&s->b, CX_HLO_OP_FUNC_RETURN, values, n, 0, 0));
   if (s->b.failed != NULL) return NULL;
   f->results = types;
   for (size_t i = 0; i < n; i++) drop_alias(f, i);
   return NULL;
 }
 
-static calx_status *partition(cx_spmd_state *s, cx_hlo_func *f,
-                              cx_text *out)
+static calx_status *partition(cx_spmd_state *s, cx_hlo_func *f, cx_text *out)
 {
   const cx_hlo_block *body = f->body.first;
   const size_t n = s->n_values;
@@ -299,8 +297,7 @@ calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
   }
   s.b.module = m;
   s.b.func = f;
-  calx_status *status =
-      cx_spmd_read_meshes(m, &s.arena, n_partitions, &s.mesh);
+  calx_status *status = cx_spmd_read_meshes(m, &s.arena, n_partitions, &s.mesh);
   if (status == NULL) status = partition(&s, f, out_shardings);
   if (status == NULL) {
     status = s.b.failed;

@@ -67,8 +67,8 @@ static cx_hlo_value *exchange(cx_spmd_state *s, cx_hlo_value *v, size_t split,
                               size_t join, cx_spmd_axes axes)
 {
   const cx_hlo_groups g = groups_of(s, axes);
-  return with_channel(s, cx_hlo_all_to_all(&s->b, v, (int64_t)split,
-                                           (int64_t)join, &g));
+  return with_channel(
+      s, cx_hlo_all_to_all(&s->b, v, (int64_t)split, (int64_t)join, &g));
 }
 
 // ---- a device's own part ----
@@ -89,10 +89,9 @@ static cx_hlo_value *start_of(cx_spmd_state *s, cx_spmd_axes axes, int64_t size)
   cx_hlo_value *t =
       cx_hlo_constant(&s->b, type, table, (size_t)n * sizeof *table);
   cx_hlo_value *id = cx_hlo_build_end(
-      &s->b,
-      cx_hlo_build_begin(&s->b, CX_HLO_OP_PARTITION_ID, NULL, 0, 1, 0));
-  return cx_hlo_reshape(
-      &s->b, cx_hlo_dynamic_slice(&s->b, t, &id, &one), NULL, 0);
+      &s->b, cx_hlo_build_begin(&s->b, CX_HLO_OP_PARTITION_ID, NULL, 0, 1, 0));
+  return cx_hlo_reshape(&s->b, cx_hlo_dynamic_slice(&s->b, t, &id, &one), NULL,
+                        0);
 }
 
 static cx_hlo_value *cut(cx_spmd_state *s, cx_hlo_value *v, size_t d,

@@ -309,8 +309,8 @@ cx_spmd_rule *cx_spmd_rule_of(cx_arena *arena, const cx_hlo_op *op)
   r->factors = CX_ARENA_ARRAY(arena, int32_t *, r->n_tensors + 1);
   if (r->tensors == NULL || r->factors == NULL) return NULL;
   for (size_t t = 0; t < r->n_tensors; t++) {
-    r->tensors[t] = t < op->n_operands ? op->operands[t]
-                                       : &op->results[t - op->n_operands];
+    r->tensors[t] =
+        t < op->n_operands ? op->operands[t] : &op->results[t - op->n_operands];
     const size_t rank = type_of(r, t)->rank;
     r->factors[t] = CX_ARENA_ARRAY(arena, int32_t, rank + 1);
     if (r->factors[t] == NULL) return NULL;

@@ -5,11 +5,11 @@
 
 #include "hlo/scan.h"
 
-typedef struct reader {
+typedef struct sdy_reader {
   cx_hlo_scan scan;
   const cx_spmd_mesh *mesh;
   cx_arena *arena;
-} reader;
+} sdy_reader;
 
 // ---- shardings ----
 
@@ -42,12 +42,12 @@ bool cx_spmd_fits(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes axes)
 
 // ---- the text of attributes ----
 
-static reader reader_of(cx_hlo_str text, const cx_spmd_mesh *mesh,
-                        cx_arena *arena)
+static sdy_reader reader_of(cx_hlo_str text, const cx_spmd_mesh *mesh,
+                            cx_arena *arena)
 {
-  return (reader){ { text.s, text.s, text.s + text.n, "sdy attribute", false },
-                   mesh,
-                   arena };
+  return (sdy_reader){
+    { text.s, text.s, text.s + text.n, "sdy attribute", false }, mesh, arena
+  };
 }
 
 static calx_status *text_of(const cx_hlo_attr *attr, const char *what,
@@ -60,7 +60,7 @@ static calx_status *text_of(const cx_hlo_attr *attr, const char *what,
   return NULL;
 }
 
-static calx_status *read_sub_axis(reader *r)
+static calx_status *read_sub_axis(sdy_reader *r)
 {
   if (!cx_hlo_scan_sees(&r->scan, ":")) return NULL;
   return cx_hlo_scan_fail(&r->scan, r->scan.at, CALX_UNIMPLEMENTED,
@@ -68,7 +68,7 @@ static calx_status *read_sub_axis(reader *r)
 }
 
 // axis ::= string, added to the list where it has more than one device
-static calx_status *read_axis(reader *r, cx_spmd_axes *list)
+static calx_status *read_axis(sdy_reader *r, cx_spmd_axes *list)
 {
   const char *at = cx_hlo_scan_here(&r->scan);
   cx_hlo_str name;
@@ -90,7 +90,7 @@ static calx_status *read_axis(reader *r, cx_spmd_axes *list)
 }
 
 // dim ::= '{' (axis (',' axis)* (',' '?')? | '?')? '}' ('p' integer)?
-static calx_status *read_dim(reader *r, cx_spmd_axes *axes, bool *open)
+static calx_status *read_dim(sdy_reader *r, cx_spmd_axes *axes, bool *open)
 {
   cx_hlo_scan *s = &r->scan;
   cx_hlo_str priority;
@@ -110,7 +110,7 @@ static calx_status *read_dim(reader *r, cx_spmd_axes *axes, bool *open)
 }
 
 // (',' ('replicated' | 'unreduced') '=' '{' … '}')*
-static calx_status *read_rest(reader *r)
+static calx_status *read_rest(sdy_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   while (cx_hlo_scan_accept(s, ",")) {
@@ -127,7 +127,7 @@ static calx_status *read_rest(reader *r)
   return NULL;
 }
 
-static calx_status *check(const reader *r, const cx_hlo_any *type,
+static calx_status *check(const sdy_reader *r, const cx_hlo_any *type,
                           const cx_spmd_sharding *out)
 {
   cx_spmd_axes all = 0;
@@ -149,7 +149,7 @@ static calx_status *check(const reader *r, const cx_hlo_any *type,
 
 // sharding ::= '<' ('@' name | 'mesh' '<' … '>') ',' '[' (dim (',' dim)*)? ']'
 //              rest '>'
-static calx_status *read_sharding(reader *r, const cx_hlo_any *type,
+static calx_status *read_sharding(sdy_reader *r, const cx_hlo_any *type,
                                   cx_spmd_sharding *out)
 {
   cx_hlo_scan *s = &r->scan;
@@ -201,7 +201,7 @@ calx_status *cx_spmd_read_sharding(const cx_spmd_mesh *mesh, cx_arena *arena,
 {
   cx_hlo_str text = { NULL, 0 };
   CALX_TRY(text_of(attr, "the sharding", &text));
-  reader r = reader_of(text, mesh, arena);
+  sdy_reader r = reader_of(text, mesh, arena);
   CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding"));
   return read_sharding(&r, type, out);
 }
@@ -213,7 +213,7 @@ calx_status *cx_spmd_read_list(const cx_spmd_mesh *mesh, cx_arena *arena,
 {
   cx_hlo_str text = { NULL, 0 };
   CALX_TRY(text_of(attr, "the list of shardings", &text));
-  reader r = reader_of(text, mesh, arena);
+  sdy_reader r = reader_of(text, mesh, arena);
   CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding_per_value"));
   CALX_TRY(cx_hlo_scan_need(&r.scan, "<"));
   CALX_TRY(cx_hlo_scan_need(&r.scan, "["));
@@ -231,7 +231,7 @@ calx_status *cx_spmd_read_manual(const cx_spmd_mesh *mesh,
   cx_hlo_str text = { NULL, 0 };
   bool open = false;
   CALX_TRY(text_of(attr, "manual_axes", &text));
-  reader r = reader_of(text, mesh, &arena);
+  sdy_reader r = reader_of(text, mesh, &arena);
   calx_status *status = cx_hlo_scan_need(&r.scan, "#sdy<manual_axes");
   if (status == NULL) status = read_dim(&r, out, &open);
   cx_arena_free(&arena);
@@ -249,7 +249,7 @@ static const cx_hlo_attr *extra(const cx_hlo_op *op, const char *name)
 }
 
 // '[' (string '=' integer (',' …)*)? ']'
-static calx_status *read_axes(reader *r, cx_spmd_mesh *out)
+static calx_status *read_axes(sdy_reader *r, cx_spmd_mesh *out)
 {
   cx_hlo_scan *s = &r->scan;
   CALX_TRY(cx_hlo_scan_need(s, "["));
@@ -278,7 +278,7 @@ static calx_status *read_axes(reader *r, cx_spmd_mesh *out)
 }
 
 // (',' 'device_ids' '=' '[' integer (',' integer)* ']')?: each partition once
-static calx_status *read_ids(reader *r, cx_spmd_mesh *out)
+static calx_status *read_ids(sdy_reader *r, cx_spmd_mesh *out)
 {
   cx_hlo_scan *s = &r->scan;
   const size_t n = (size_t)out->n_devices;
@@ -328,7 +328,7 @@ static calx_status *read_mesh(const cx_hlo_op *op, cx_arena *arena,
 {
   cx_hlo_str text = { NULL, 0 };
   CALX_TRY(text_of(extra(op, "mesh"), "the mesh", &text));
-  reader r = reader_of(text, NULL, arena);
+  sdy_reader r = reader_of(text, NULL, arena);
   *out = (cx_spmd_mesh){ .n_devices = 1 };
   CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.mesh"));
   CALX_TRY(cx_hlo_scan_need(&r.scan, "<"));

@@ -34,8 +34,7 @@ static void put_tiles(const cx_spmd_mesh *mesh, const cx_spmd_sharding *s,
 {
   cx_spmd_axes all = 0, rest = 0;
   for (size_t d = 0; d < s->rank; d++) {
-    put_field(out, FIELD_DIMENSIONS,
-              (uint64_t)cx_spmd_parts(mesh, s->dims[d]));
+    put_field(out, FIELD_DIMENSIONS, (uint64_t)cx_spmd_parts(mesh, s->dims[d]));
     all = cx_spmd_axes_join(all, s->dims[d]);
   }
   for (size_t i = 0; i < mesh->n_axes; i++) {

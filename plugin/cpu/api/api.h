@@ -336,7 +336,7 @@ typedef struct cpu_api_code {
   cx_arena arena;        // of the lists
   const char *options;   // the serialised compile options
   size_t options_size;
-  cx_text shardings;     // as spmd/spmd.h has them; empty: not partitioned
+  cx_text shardings;  // as spmd/spmd.h has them; empty: not partitioned
   const char **param_shardings, **result_shardings;  // NULL: the same
   size_t *param_sharding_sizes, *result_sharding_sizes;
   char fingerprint[33];  // hexadecimal

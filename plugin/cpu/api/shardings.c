@@ -19,10 +19,11 @@ static calx_status *take(cpu_api_code *c, size_t *at, size_t n,
     }
     if (text->size - *at < sizeof size ||
         text->size - *at - sizeof size < size) {
-      return cx_error(CALX_DATA_LOSS,
-                      "an executable with %zu bytes of shardings, which are too "
-                      "few",
-                      text->size);
+      return cx_error(
+          CALX_DATA_LOSS,
+          "an executable with %zu bytes of shardings, which are too "
+          "few",
+          text->size);
     }
     list[i] = text->data + *at + sizeof size;
     sizes[i] = size;

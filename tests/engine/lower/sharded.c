@@ -56,8 +56,8 @@ static void put_sharding(cx_text *t, const mesh *m)
   cx_text_append(t, "]>");
 }
 
-#define REDUCER(op)                                                            \
-  " applies stablehlo." op " across dimensions = [%u] : (" WHOLE               \
+#define REDUCER(op)                                              \
+  " applies stablehlo." op " across dimensions = [%u] : (" WHOLE \
   ", tensor<f32>) -> tensor<16xf32>\n"
 
 // One operation %n of earlier values, before it is clamped.
@@ -69,8 +69,9 @@ static void put_op(cx_text *t, const mesh *m, bool sharded, uint32_t n)
     cx_text sharding = { 0 };
     put_sharding(&sharding, m);
     if (sharded) {
-      cx_text_format(t, "%%r%u = sdy.sharding_constraint %%v%u %s : " WHOLE
-                        "\n", n, x, cx_text_str(&sharding));
+      cx_text_format(t,
+                     "%%r%u = sdy.sharding_constraint %%v%u %s : " WHOLE "\n",
+                     n, x, cx_text_str(&sharding));
     } else {
       cx_text_format(t, "%%r%u = stablehlo.add %%v%u, %%zero : " WHOLE "\n", n,
                      x);
@@ -81,42 +82,57 @@ static void put_op(cx_text *t, const mesh *m, bool sharded, uint32_t n)
     cx_text_format(t, "%%r%u = stablehlo.%s %%v%u, %%v%u : " WHOLE "\n", n,
                    ops[what - 1], x, y);
   } else if (what == 3) {
-    cx_text_format(t, "%%r%u = stablehlo.transpose %%v%u, dims = [1, 0] : ("
-                      WHOLE ") -> " WHOLE "\n", n, x);
+    cx_text_format(t,
+                   "%%r%u = stablehlo.transpose %%v%u, dims = [1, 0] : (" WHOLE
+                   ") -> " WHOLE "\n",
+                   n, x);
   } else if (what <= 5) {
-    cx_text_format(t, "%%r%u = stablehlo.dot_general %%v%u, %%v%u, "
-                      "contracting_dims = [%u] x [%u] : (" WHOLE ", " WHOLE
-                      ") -> " WHOLE "\n", n, x, y, d, e);
+    cx_text_format(t,
+                   "%%r%u = stablehlo.dot_general %%v%u, %%v%u, "
+                   "contracting_dims = [%u] x [%u] : (" WHOLE ", " WHOLE
+                   ") -> " WHOLE "\n",
+                   n, x, y, d, e);
   } else if (what == 6) {
     cx_text_format(t, "%%s%u = stablehlo.reduce(%%v%u init: %%%s)", n, x,
                    e ? "one" : "none");
     cx_text_format(t, e ? REDUCER("maximum") : REDUCER("add"), d);
-    cx_text_format(t, "%%r%u = stablehlo.broadcast_in_dim %%s%u, dims = [%u] : "
-                      "(tensor<16xf32>) -> " WHOLE "\n", n, n, draw(2));
+    cx_text_format(t,
+                   "%%r%u = stablehlo.broadcast_in_dim %%s%u, dims = [%u] : "
+                   "(tensor<16xf32>) -> " WHOLE "\n",
+                   n, n, draw(2));
   } else if (what == 7) {
-    cx_text_format(t, "%%s%u = stablehlo.reshape %%v%u : (" WHOLE ") -> "
-                      "tensor<4x4x16xf32>\n%%t%u = stablehlo.transpose %%s%u, "
-                      "dims = [1, 0, 2] : (tensor<4x4x16xf32>) -> "
-                      "tensor<4x4x16xf32>\n%%r%u = stablehlo.reshape %%t%u : "
-                      "(tensor<4x4x16xf32>) -> " WHOLE "\n", n, x, n, n, n, n);
+    cx_text_format(t,
+                   "%%s%u = stablehlo.reshape %%v%u : (" WHOLE
+                   ") -> "
+                   "tensor<4x4x16xf32>\n%%t%u = stablehlo.transpose %%s%u, "
+                   "dims = [1, 0, 2] : (tensor<4x4x16xf32>) -> "
+                   "tensor<4x4x16xf32>\n%%r%u = stablehlo.reshape %%t%u : "
+                   "(tensor<4x4x16xf32>) -> " WHOLE "\n",
+                   n, x, n, n, n, n);
   } else if (what == 8) {
-    cx_text_format(t, "%%s%u = stablehlo.slice %%v%u [3:16, 0:16] : (" WHOLE
-                      ") -> tensor<13x16xf32>\n%%t%u = stablehlo.slice %%v%u "
-                      "[0:3, 0:16] : (" WHOLE ") -> tensor<3x16xf32>\n%%r%u = "
-                      "stablehlo.concatenate %%s%u, %%t%u, dim = 0 : "
-                      "(tensor<13x16xf32>, tensor<3x16xf32>) -> " WHOLE "\n",
+    cx_text_format(t,
+                   "%%s%u = stablehlo.slice %%v%u [3:16, 0:16] : (" WHOLE
+                   ") -> tensor<13x16xf32>\n%%t%u = stablehlo.slice %%v%u "
+                   "[0:3, 0:16] : (" WHOLE
+                   ") -> tensor<3x16xf32>\n%%r%u = "
+                   "stablehlo.concatenate %%s%u, %%t%u, dim = 0 : "
+                   "(tensor<13x16xf32>, tensor<3x16xf32>) -> " WHOLE "\n",
                    n, x, n, y, n, n, n);
   } else if (what == 9) {
-    cx_text_format(t, "%%r%u = \"stablehlo.sort\"(%%v%u) ({\n^bb0(%%p: "
-                      "tensor<f32>, %%q: tensor<f32>):\n%%c = "
-                      "stablehlo.compare LT, %%p, %%q : (tensor<f32>, "
-                      "tensor<f32>) -> tensor<i1>\nstablehlo.return %%c : "
-                      "tensor<i1>\n}) {dimension = %u : i64} : (" WHOLE ") -> "
-                      WHOLE "\n", n, x, d);
+    cx_text_format(t,
+                   "%%r%u = \"stablehlo.sort\"(%%v%u) ({\n^bb0(%%p: "
+                   "tensor<f32>, %%q: tensor<f32>):\n%%c = "
+                   "stablehlo.compare LT, %%p, %%q : (tensor<f32>, "
+                   "tensor<f32>) -> tensor<i1>\nstablehlo.return %%c : "
+                   "tensor<i1>\n}) {dimension = %u : i64} : (" WHOLE
+                   ") -> " WHOLE "\n",
+                   n, x, d);
   } else {
-    cx_text_format(t, "%%s%u = stablehlo.iota dim = %u : " WHOLE "\n%%r%u = "
-                      "stablehlo.subtract %%v%u, %%s%u : " WHOLE "\n", n, d, n,
-                   x, n);
+    cx_text_format(t,
+                   "%%s%u = stablehlo.iota dim = %u : " WHOLE
+                   "\n%%r%u = "
+                   "stablehlo.subtract %%v%u, %%s%u : " WHOLE "\n",
+                   n, d, n, x, n);
   }
 }
 
@@ -134,16 +150,19 @@ static void put_program(cx_text *t, const mesh *m, bool sharded)
     }
     cx_text_free(&sharding);
   }
-  cx_text_append(t, ") -> (" WHOLE ", " WHOLE ") {\n"
-                    "%zero = stablehlo.constant dense<0.0> : " WHOLE "\n"
+  cx_text_append(t, ") -> (" WHOLE ", " WHOLE
+                    ") {\n"
+                    "%zero = stablehlo.constant dense<0.0> : " WHOLE
+                    "\n"
                     "%none = stablehlo.constant dense<0.0> : tensor<f32>\n"
                     "%one = stablehlo.constant dense<1.0> : tensor<f32>\n"
                     "%low = stablehlo.constant dense<-3.0> : tensor<f32>\n"
                     "%high = stablehlo.constant dense<3.0> : tensor<f32>\n");
   for (uint32_t n = PARAMS; n < VALUES; n++) {
     put_op(t, m, sharded, n);
-    cx_text_format(t, "%%v%u = stablehlo.clamp %%low, %%r%u, %%high : "
-                      "(tensor<f32>, " WHOLE ", tensor<f32>) -> " WHOLE "\n",
+    cx_text_format(t,
+                   "%%v%u = stablehlo.clamp %%low, %%r%u, %%high : "
+                   "(tensor<f32>, " WHOLE ", tensor<f32>) -> " WHOLE "\n",
                    n, n);
   }
   cx_text_format(t, "return %%v%d, %%v%d : " WHOLE ", " WHOLE "\n}\n",
@@ -237,10 +256,9 @@ static cpu_run_program *compile(const char *text, uint32_t n, bool interpret,
   cpu_run_program *p = NULL;
   setenv("CALX_CPU_REF", interpret ? "1" : "0", 1);
   CHECK_STATUS_OK(cpu_threads_new(1, &pool));
-  const cpu_lower_compile_options options = { .n_replicas = 1,
-                                              .n_partitions = n,
-                                              .shardings = shardings,
-                                              .threads = pool };
+  const cpu_lower_compile_options options = {
+    .n_replicas = 1, .n_partitions = n, .shardings = shardings, .threads = pool
+  };
   calx_status *status = cpu_lower_compile(text, strlen(text), &options, &p);
   if (status != NULL) fprintf(stderr, "%s", text);
   CHECK_STATUS_OK(status);
