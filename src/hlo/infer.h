@@ -25,6 +25,9 @@ typedef calx_status *cx_hlo_infer_fn(cx_hlo_infer *in);
 // Checks counts, attributes and element classes by ops.def, then runs the rule.
 calx_status *cx_hlo_infer_run(cx_hlo_infer *in) CALX_MUST_USE;
 
+// The rule of an operation that ops.def does not have.
+calx_status *cx_hlo_infer_sdy(cx_hlo_infer *in) CALX_MUST_USE;
+
 // ---- for the rules ----
 
 // INVALID_ARGUMENT: the operation's name, ": " and the formatted sentence.

@@ -166,10 +166,7 @@ calx_status *cx_hlo_infer_run(cx_hlo_infer *in)
 {
   const cx_hlo_op *op = in->op;
   const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
-  if (op->kind == CX_HLO_OP_OTHER) {
-    return cx_error(CALX_UNIMPLEMENTED, "%.*s: not an operation of StableHLO",
-                    (int)op->name.n, op->name.s);
-  }
+  if (op->kind == CX_HLO_OP_OTHER) return cx_hlo_infer_sdy(in);
   if (rules[op->kind] == NULL) {
     return cx_error(CALX_UNIMPLEMENTED, "%s: there is no shape rule yet",
                     cx_hlo_op_short(op->kind));

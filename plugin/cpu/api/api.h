@@ -19,6 +19,7 @@
 
 #include "abi/pjrt_ffi.h"
 #include "abi/pjrt_layouts.h"
+#include "abi/pjrt_shardings.h"
 #include "api/args.h"
 #include "base/arena.h"
 #include "base/status.h"
@@ -340,6 +341,9 @@ typedef struct cpu_api_code {
   cx_arena arena;        // of the lists
   const char *options;   // the serialised compile options
   size_t options_size;
+  cx_text shardings;  // as spmd/spmd.h has them; empty: not partitioned
+  const char **param_shardings, **result_shardings;  // NULL: the same
+  size_t *param_sharding_sizes, *result_sharding_sizes;
   char fingerprint[33];  // hexadecimal
   cpu_api_shape *params, *results;
   size_t *param_bytes, *result_bytes;
@@ -353,9 +357,9 @@ typedef struct cpu_api_code {
   PJRT_NamedValue costs[1];
 } cpu_api_code;
 
-// Takes the program, also on failure.
+// Takes the program, also on failure, and the shardings.
 calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
-                              size_t options_size,
+                              size_t options_size, cx_text *shardings,
                               cpu_api_code **out) CALX_MUST_USE;
 void cpu_api_code_retain(cpu_api_code *code);
 void cpu_api_code_release(cpu_api_code *code);
@@ -399,7 +403,11 @@ calx_status *cpu_api_executable_read(const char *bytes, size_t size,
                                      cpu_threads *threads,
                                      cpu_api_code **out) CALX_MUST_USE;
 
-// ---- layouts ----
+// ---- layouts and shardings ----
+
+// Fills in the lists of the code from its text.
+calx_status *cpu_api_shardings_fill(cpu_api_code *code) CALX_MUST_USE;
+extern PJRT_Shardings_Extension cpu_api_shardings;
 
 extern PJRT_Layouts_Extension cpu_api_layouts;
 extern PJRT_FFI_Extension cpu_api_ffi;

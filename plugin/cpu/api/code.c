@@ -11,6 +11,7 @@ static void code_free(cpu_api_code *c)
 {
   cpu_run_program_free(c->program);
   cpu_threads_free(c->threads);
+  cx_text_free(&c->shardings);
   cx_arena_free(&c->arena);
   cx_free(c);
 }
@@ -107,11 +108,12 @@ static calx_status *fill(cpu_api_code *c)
                                    .type = PJRT_NamedValue_kFloat,
                                    .float_value = (float)(info->cost_ns * 1e-9),
                                    .value_size = 1 };
-  return NULL;
+  return cpu_api_shardings_fill(c);
 }
 
 calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
-                              size_t options_size, cpu_api_code **out)
+                              size_t options_size, cx_text *shardings,
+                              cpu_api_code **out)
 {
   *out = NULL;
   cpu_api_code *c = cx_calloc(1, sizeof *c);
@@ -124,6 +126,8 @@ calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
   c->info = cpu_run_program_info_of(program);
   c->options = cx_arena_strndup(&c->arena, options, options_size);
   c->options_size = options_size;
+  c->shardings = *shardings;
+  *shardings = (cx_text){ 0 };
   calx_status *status = c->options == NULL ? cx_out_of_memory() : fill(c);
   if (status != NULL) {
     code_free(c);

@@ -40,13 +40,20 @@ static calx_status *compile(const PJRT_Program *program,
                             cpu_threads *threads, cpu_api_code **out)
 {
   CALX_TRY(check_program(program));
+  cx_text shardings = { 0 };
   cpu_lower_compile_options wanted = { .n_replicas = options->n_replicas,
                                        .n_partitions = options->n_partitions,
+                                       .shardings = &shardings,
                                        .threads = threads };
   cpu_run_program *made = NULL;
-  CALX_TRY(
-      cpu_lower_compile(program->code, program->code_size, &wanted, &made));
-  return cpu_api_code_new(made, options->bytes, options->size, out);
+  calx_status *status =
+      cpu_lower_compile(program->code, program->code_size, &wanted, &made);
+  if (status == NULL) {
+    status =
+        cpu_api_code_new(made, options->bytes, options->size, &shardings, out);
+  }
+  cx_text_free(&shardings);
+  return status;
 }
 
 static calx_status *compile_for_client(const PJRT_Client_Compile_Args *args,

@@ -104,7 +104,8 @@ static PJRT_Error *of_parameters(
 
 PJRT_Layouts_Extension cpu_api_layouts = {
   .base = { CX_PJRT_ARGS(PJRT_Layouts_Extension),
-            .type = PJRT_Extension_Type_Layouts },
+            .type = PJRT_Extension_Type_Layouts,
+            .next = &cpu_api_shardings.base },
   .PJRT_Layouts_MemoryLayout_Destroy = destroy,
   .PJRT_Layouts_MemoryLayout_Serialize = serialize,
   .PJRT_Layouts_PJRT_Client_GetDefaultLayout = of_client,

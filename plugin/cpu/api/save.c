@@ -2,8 +2,9 @@
 //
 //   8 bytes  "CALXCPU\n"      4  version of this layout
 //   4 bytes  size of options  8  size of the program
+//   8        size of the shardings
 //   16       hash of the engine's version and of all that follows
-//   then the compile options and the program's own bytes.
+//   then the compile options, the program's own bytes and the shardings.
 //
 // The hash detects truncated and damaged files, and those of other builds. It
 // is no protection against files that somebody made to do harm.
@@ -14,16 +15,17 @@
 #include "base/hash.h"
 
 #define MAGIC "CALXCPU\n"
-#define VERSION 1u
+#define VERSION 2u
 
 typedef struct header {
   char magic[8];
   uint32_t version;
   uint32_t options_size;
   uint64_t program_size;
+  uint64_t shardings_size;
   cx_hash hash;
 } header;
-_Static_assert(sizeof(header) == 40, "no padding");
+_Static_assert(sizeof(header) == 48, "no padding");
 
 static cx_hash hash_of(const char *body, size_t size)
 {
@@ -42,11 +44,13 @@ calx_status *cpu_api_executable_save(const cpu_api_code *code, cx_text *out)
   }
   header h = { .version = VERSION,
                .options_size = (uint32_t)code->options_size,
-               .program_size = program.size };
+               .program_size = program.size,
+               .shardings_size = code->shardings.size };
   memcpy(h.magic, MAGIC, sizeof h.magic);
   cx_text_append_n(out, (const char *)&h, sizeof h);
   cx_text_append_n(out, code->options, code->options_size);
   cx_text_append_n(out, program.data, program.size);
+  cx_text_append_n(out, code->shardings.data, code->shardings.size);
   bool failed = cx_text_failed(&program) || cx_text_failed(out);
   cx_text_free(&program);
   if (failed) return cx_out_of_memory();
@@ -70,7 +74,8 @@ calx_status *cpu_api_executable_read(const char *bytes, size_t size,
                     h.version, VERSION);
   }
   size_t rest = size - sizeof h;
-  if (h.options_size > rest || h.program_size != rest - h.options_size) {
+  if (h.options_size > rest || h.program_size > rest - h.options_size ||
+      h.shardings_size != rest - h.options_size - h.program_size) {
     return cx_error(CALX_DATA_LOSS,
                     "an executable of %zu bytes that should have more or less",
                     size);
@@ -84,5 +89,11 @@ calx_status *cpu_api_executable_read(const char *bytes, size_t size,
   cpu_run_program *program = NULL;
   CALX_TRY(cpu_run_program_load(body + h.options_size, (size_t)h.program_size,
                                 threads, &program));
-  return cpu_api_code_new(program, body, h.options_size, out);
+  cx_text shardings = { 0 };
+  cx_text_append_n(&shardings, body + h.options_size + h.program_size,
+                   (size_t)h.shardings_size);
+  calx_status *status =
+      cpu_api_code_new(program, body, h.options_size, &shardings, out);
+  cx_text_free(&shardings);
+  return status;
 }

@@ -1,0 +1,75 @@
+// api/shardings: the extension that tells how a partitioned program splits its
+// parameters and results.
+#include <string.h>
+
+#include "api/api.h"
+
+// Reads n sharding texts, each behind its size in 4 bytes; see spmd/spmd.h.
+static calx_status *take(cpu_api_code *c, size_t *at, size_t n,
+                         const char ***out, size_t **out_sizes)
+{
+  const cx_text *text = &c->shardings;
+  const char **list = CX_ARENA_ARRAY(&c->arena, const char *, n + 1);
+  size_t *sizes = CX_ARENA_ARRAY(&c->arena, size_t, n + 1);
+  if (list == NULL || sizes == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    uint32_t size = 0;
+    if (text->size - *at >= sizeof size) {
+      memcpy(&size, text->data + *at, sizeof size);
+    }
+    if (text->size - *at < sizeof size ||
+        text->size - *at - sizeof size < size) {
+      return cx_error(
+          CALX_DATA_LOSS,
+          "an executable with %zu bytes of shardings, which are too "
+          "few",
+          text->size);
+    }
+    list[i] = text->data + *at + sizeof size;
+    sizes[i] = size;
+    *at += sizeof size + size;
+  }
+  *out = list;
+  *out_sizes = sizes;
+  return NULL;
+}
+
+calx_status *cpu_api_shardings_fill(cpu_api_code *c)
+{
+  size_t at = 0;
+  if (cx_text_failed(&c->shardings)) return cx_out_of_memory();
+  if (c->shardings.size == 0) return NULL;
+  CALX_TRY(take(c, &at, c->info->n_params, &c->param_shardings,
+                &c->param_sharding_sizes));
+  return take(c, &at, c->info->n_results, &c->result_shardings,
+              &c->result_sharding_sizes);
+}
+
+static PJRT_Error *of_parameters(
+    PJRT_Shardings_PJRT_Executable_ParameterShardings_Args *args)
+{
+  CPU_API_ENTER(PJRT_Shardings_PJRT_Executable_ParameterShardings, executable);
+  const cpu_api_code *code = args->executable->code;
+  args->num_parameters = code->info->n_params;
+  args->shardings = code->param_shardings;
+  args->sharding_sizes = code->param_sharding_sizes;
+  return NULL;
+}
+
+static PJRT_Error *of_outputs(
+    PJRT_Shardings_PJRT_Executable_OutputShardings_Args *args)
+{
+  CPU_API_ENTER(PJRT_Shardings_PJRT_Executable_OutputShardings, executable);
+  const cpu_api_code *code = args->executable->code;
+  args->num_outputs = code->info->n_results;
+  args->shardings = code->result_shardings;
+  args->sharding_sizes = code->result_sharding_sizes;
+  return NULL;
+}
+
+PJRT_Shardings_Extension cpu_api_shardings = {
+  .base = { CX_PJRT_ARGS(PJRT_Shardings_Extension),
+            .type = PJRT_Extension_Type_Shardings },
+  .PJRT_Shardings_PJRT_Executable_ParameterShardings = of_parameters,
+  .PJRT_Shardings_PJRT_Executable_OutputShardings = of_outputs
+};

@@ -1,0 +1,37 @@
+// spmd/internal: what the files of the partitioner share.
+#ifndef CX_SPMD_INTERNAL_H
+#define CX_SPMD_INTERNAL_H
+
+#include "hlo/build_op.h"
+#include "spmd/rule.h"
+#include "spmd/sharding.h"
+
+// The tables are by the number of a value of the whole program.
+typedef struct cx_spmd_state {
+  cx_arena arena;
+  cx_spmd_mesh mesh;
+  uint32_t n_values;
+  cx_spmd_sharding *want;      // how the value is split
+  cx_hlo_value **local;        // a device's part of it; NULL: not made yet
+  const cx_spmd_rule **rules;  // of the operation, by its first result
+  cx_hlo_builder b;
+} cx_spmd_state;
+
+// Gives the values of the function shardings and their operations rules.
+calx_status *cx_spmd_propagate(cx_spmd_state *s, cx_hlo_func *f) CALX_MUST_USE;
+
+// A device's part of a tensor of this type.
+cx_hlo_type cx_spmd_local(cx_spmd_state *s, const cx_hlo_type *global,
+                          const cx_spmd_axes *dims);
+// `v`, which is split by `from`, split by `to`; NULL: the builder has failed.
+cx_hlo_value *cx_spmd_reshard(cx_spmd_state *s, cx_hlo_value *v,
+                              const cx_spmd_sharding *from,
+                              const cx_spmd_axes *to);
+// Combines the values of the devices that differ along these axes.
+cx_hlo_value *cx_spmd_all_reduce(cx_spmd_state *s, cx_hlo_op_kind combine,
+                                 cx_hlo_value *v, cx_spmd_axes axes);
+// Makes the parts of the results of an operation that has a rule.
+void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op,
+                       cx_hlo_region *const *regions);
+
+#endif

@@ -1,0 +1,362 @@
+#include "spmd/sharding.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "hlo/scan.h"
+
+typedef struct sdy_reader {
+  cx_hlo_scan scan;
+  const cx_spmd_mesh *mesh;
+  cx_arena *arena;
+} sdy_reader;
+
+// ---- shardings ----
+
+bool cx_spmd_sharding_new(cx_arena *arena, size_t rank, bool open,
+                          cx_spmd_sharding *out)
+{
+  out->rank = rank;
+  out->dims = CX_ARENA_ARRAY(arena, cx_spmd_axes, rank + 1);
+  out->open = CX_ARENA_ARRAY(arena, bool, rank + 1);
+  if (out->dims == NULL || out->open == NULL) return false;
+  for (size_t d = 0; d < rank; d++) {
+    out->dims[d] = 0;
+    out->open[d] = open;
+  }
+  return true;
+}
+
+bool cx_spmd_uses(const cx_spmd_sharding *s, size_t axis)
+{
+  for (size_t d = 0; d < s->rank; d++) {
+    if (cx_spmd_axes_have(s->dims[d], axis)) return true;
+  }
+  return false;
+}
+
+bool cx_spmd_fits(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes axes)
+{
+  return axes == 0 || (size > 0 && size % cx_spmd_parts(mesh, axes) == 0);
+}
+
+// ---- the text of attributes ----
+
+static sdy_reader reader_of(cx_hlo_str text, const cx_spmd_mesh *mesh,
+                            cx_arena *arena)
+{
+  return (sdy_reader){
+    { text.s, text.s, text.s + text.n, "sdy attribute", false }, mesh, arena
+  };
+}
+
+static calx_status *text_of(const cx_hlo_attr *attr, const char *what,
+                            cx_hlo_str *out)
+{
+  if (attr == NULL || attr->kind != CX_HLO_ATTR_TEXT) {
+    return cx_invalid("sdy: %s is missing or no attribute of Shardy", what);
+  }
+  *out = attr->as.text;
+  return NULL;
+}
+
+static calx_status *read_sub_axis(sdy_reader *r)
+{
+  if (!cx_hlo_scan_sees(&r->scan, ":")) return NULL;
+  return cx_hlo_scan_fail(&r->scan, r->scan.at, CALX_UNIMPLEMENTED,
+                          "a part of an axis; whole axes are supported");
+}
+
+// axis ::= string, added to the list where it has more than one device
+static calx_status *read_axis(sdy_reader *r, cx_spmd_axes *list)
+{
+  const char *at = cx_hlo_scan_here(&r->scan);
+  cx_hlo_str name;
+  CALX_TRY(cx_hlo_scan_string(&r->scan, r->arena, &name));
+  CALX_TRY(read_sub_axis(r));
+  for (size_t i = 0; i < r->mesh->n_axes; i++) {
+    const cx_hlo_str known = r->mesh->names[i];
+    if (known.n != name.n || memcmp(known.s, name.s, name.n) != 0) continue;
+    if (r->mesh->sizes[i] == 1) return NULL;
+    if (cx_spmd_axes_have(*list, i)) {
+      return cx_hlo_scan_fail(&r->scan, at, CALX_INVALID_ARGUMENT,
+                              "the axis is there twice");
+    }
+    *list = cx_spmd_axes_join(*list, (cx_spmd_axes)i + 1);
+    return NULL;
+  }
+  return cx_hlo_scan_fail(&r->scan, at, CALX_INVALID_ARGUMENT,
+                          "the mesh has no axis '%.*s'", (int)name.n, name.s);
+}
+
+// dim ::= '{' (axis (',' axis)* (',' '?')? | '?')? '}' ('p' integer)?
+static calx_status *read_dim(sdy_reader *r, cx_spmd_axes *axes, bool *open)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_str priority;
+  *axes = 0;
+  *open = false;
+  CALX_TRY(cx_hlo_scan_need(s, "{"));
+  while (!cx_hlo_scan_accept(s, "}")) {
+    if (cx_hlo_scan_accept(s, "?")) {
+      *open = true;
+    } else {
+      CALX_TRY(read_axis(r, axes));
+    }
+    if (!cx_hlo_scan_sees(s, "}")) CALX_TRY(cx_hlo_scan_need(s, ","));
+  }
+  if (cx_hlo_scan_peek(s) == 'p') (void)cx_hlo_scan_word(s, &priority);
+  return NULL;
+}
+
+// (',' ('replicated' | 'unreduced') '=' '{' … '}')*
+static calx_status *read_rest(sdy_reader *r)
+{
+  cx_hlo_scan *s = &r->scan;
+  while (cx_hlo_scan_accept(s, ",")) {
+    if (cx_hlo_scan_accept_word(s, "unreduced")) {
+      return cx_hlo_scan_fail(s, s->at, CALX_UNIMPLEMENTED,
+                              "unreduced axes are not supported");
+    }
+    if (!cx_hlo_scan_accept_word(s, "replicated")) {
+      return cx_hlo_scan_expected(s, "'replicated'");
+    }
+    CALX_TRY(cx_hlo_scan_need(s, "="));
+    CALX_TRY(cx_hlo_scan_balanced(s));
+  }
+  return NULL;
+}
+
+static calx_status *check(const sdy_reader *r, const cx_hlo_any *type,
+                          const cx_spmd_sharding *out)
+{
+  cx_spmd_axes all = 0;
+  for (size_t d = 0; d < out->rank; d++) {
+    if (cx_spmd_axes_overlap(all, out->dims[d])) {
+      return cx_invalid("sdy: an axis splits two dimensions of %s",
+                        cx_hlo_shape(&type->tensor).s);
+    }
+    all = cx_spmd_axes_join(all, out->dims[d]);
+    const int64_t parts = cx_spmd_parts(r->mesh, out->dims[d]);
+    if (cx_spmd_fits(r->mesh, type->tensor.dims[d], out->dims[d])) continue;
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "sdy: dimension %zu of %s is split into %" PRId64
+                    " parts, which are not equal",
+                    d, cx_hlo_shape(&type->tensor).s, parts);
+  }
+  return NULL;
+}
+
+// sharding ::= '<' ('@' name | 'mesh' '<' … '>') ',' '[' (dim (',' dim)*)? ']'
+//              rest '>'
+static calx_status *read_sharding(sdy_reader *r, const cx_hlo_any *type,
+                                  cx_spmd_sharding *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t rank = type->non_tensor == NULL ? type->tensor.rank : 0;
+  const char *from = cx_hlo_scan_here(s);
+  cx_hlo_str quoted;
+  size_t n = 0;
+  if (!cx_spmd_sharding_new(r->arena, rank, false, out)) {
+    return cx_out_of_memory();
+  }
+  CALX_TRY(cx_hlo_scan_need(s, "<"));
+  if (cx_hlo_scan_accept(s, "@")) {
+    if (cx_hlo_scan_peek(s) == '"') {
+      CALX_TRY(cx_hlo_scan_quoted(s, &quoted));
+    } else {
+      (void)cx_hlo_scan_suffix(s);
+    }
+  } else if (cx_hlo_scan_accept_word(s, "mesh")) {
+    CALX_TRY(cx_hlo_scan_balanced(s));
+  } else {
+    return cx_hlo_scan_expected(s, "a mesh");
+  }
+  CALX_TRY(cx_hlo_scan_need(s, ","));
+  CALX_TRY(cx_hlo_scan_need(s, "["));
+  while (!cx_hlo_scan_accept(s, "]")) {
+    cx_spmd_axes axes = 0;
+    bool open = false;
+    CALX_TRY(read_dim(r, &axes, &open));
+    if (n < rank) {
+      out->dims[n] = axes;
+      out->open[n] = open;
+    }
+    n++;
+    if (!cx_hlo_scan_sees(s, "]")) CALX_TRY(cx_hlo_scan_need(s, ","));
+  }
+  CALX_TRY(read_rest(r));
+  CALX_TRY(cx_hlo_scan_need(s, ">"));
+  if (n != rank) {
+    return cx_hlo_scan_fail(s, from, CALX_INVALID_ARGUMENT,
+                            "%zu dimensions, the tensor has %zu", n, rank);
+  }
+  return check(r, type, out);
+}
+
+calx_status *cx_spmd_read_sharding(const cx_spmd_mesh *mesh, cx_arena *arena,
+                                   const cx_hlo_attr *attr,
+                                   const cx_hlo_any *type,
+                                   cx_spmd_sharding *out)
+{
+  cx_hlo_str text = { NULL, 0 };
+  CALX_TRY(text_of(attr, "the sharding", &text));
+  sdy_reader r = reader_of(text, mesh, arena);
+  CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding"));
+  return read_sharding(&r, type, out);
+}
+
+calx_status *cx_spmd_read_list(const cx_spmd_mesh *mesh, cx_arena *arena,
+                               const cx_hlo_attr *attr,
+                               cx_hlo_value *const *values, size_t n,
+                               cx_spmd_sharding *out)
+{
+  cx_hlo_str text = { NULL, 0 };
+  CALX_TRY(text_of(attr, "the list of shardings", &text));
+  sdy_reader r = reader_of(text, mesh, arena);
+  CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding_per_value"));
+  CALX_TRY(cx_hlo_scan_need(&r.scan, "<"));
+  CALX_TRY(cx_hlo_scan_need(&r.scan, "["));
+  for (size_t i = 0; i < n; i++) {
+    if (i > 0) CALX_TRY(cx_hlo_scan_need(&r.scan, ","));
+    CALX_TRY(read_sharding(&r, &values[i]->type, &out[i]));
+  }
+  return cx_hlo_scan_need(&r.scan, "]");
+}
+
+calx_status *cx_spmd_read_manual(const cx_spmd_mesh *mesh,
+                                 const cx_hlo_attr *attr, cx_spmd_axes *out)
+{
+  cx_arena arena = { 0 };
+  cx_hlo_str text = { NULL, 0 };
+  bool open = false;
+  CALX_TRY(text_of(attr, "manual_axes", &text));
+  sdy_reader r = reader_of(text, mesh, &arena);
+  calx_status *status = cx_hlo_scan_need(&r.scan, "#sdy<manual_axes");
+  if (status == NULL) status = read_dim(&r, out, &open);
+  cx_arena_free(&arena);
+  return status;
+}
+
+// ---- meshes ----
+
+static const cx_hlo_attr *extra(const cx_hlo_op *op, const char *name)
+{
+  for (uint32_t i = 0; i < op->n_extra; i++) {
+    if (cx_hlo_str_equal(op->extra[i].name, name)) return op->extra[i].attr;
+  }
+  return NULL;
+}
+
+// '[' (string '=' integer (',' …)*)? ']'
+static calx_status *read_axes(sdy_reader *r, cx_spmd_mesh *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  CALX_TRY(cx_hlo_scan_need(s, "["));
+  while (!cx_hlo_scan_accept(s, "]")) {
+    cx_hlo_str name;
+    int64_t size = 0;
+    const char *at = cx_hlo_scan_here(s);
+    CALX_TRY(cx_hlo_scan_string(s, r->arena, &name));
+    CALX_TRY(cx_hlo_scan_need(s, "="));
+    CALX_TRY(cx_hlo_scan_int(s, &size));
+    if (size < 1 || size > CX_SPMD_MOST_DEVICES / out->n_devices) {
+      return cx_hlo_scan_fail(s, at, CALX_INVALID_ARGUMENT,
+                              "a mesh has 1 to %d devices",
+                              CX_SPMD_MOST_DEVICES);
+    }
+    if (out->n_axes == CX_SPMD_MOST_AXES) {
+      return cx_hlo_scan_fail(s, at, CALX_UNIMPLEMENTED,
+                              "more than %d axes of a mesh", CX_SPMD_MOST_AXES);
+    }
+    out->names[out->n_axes] = name;
+    out->sizes[out->n_axes++] = size;
+    out->n_devices *= size;
+    if (!cx_hlo_scan_sees(s, "]")) CALX_TRY(cx_hlo_scan_need(s, ","));
+  }
+  return NULL;
+}
+
+// (',' 'device_ids' '=' '[' integer (',' integer)* ']')?: each partition once
+static calx_status *read_ids(sdy_reader *r, cx_spmd_mesh *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t n = (size_t)out->n_devices;
+  int64_t *ids = CX_ARENA_ARRAY(r->arena, int64_t, n);
+  bool *seen = CX_ARENA_ARRAY(r->arena, bool, n);
+  if (ids == NULL || seen == NULL) return cx_out_of_memory();
+  const bool given = cx_hlo_scan_accept(s, ",");
+  if (given) {
+    if (!cx_hlo_scan_accept_word(s, "device_ids")) {
+      return cx_hlo_scan_expected(s, "'device_ids'");
+    }
+    CALX_TRY(cx_hlo_scan_need(s, "="));
+    CALX_TRY(cx_hlo_scan_need(s, "["));
+  }
+  for (size_t i = 0; i < n; i++) {
+    ids[i] = (int64_t)i;
+    if (!given) continue;
+    const char *at = cx_hlo_scan_here(s);
+    if (i > 0) CALX_TRY(cx_hlo_scan_need(s, ","));
+    CALX_TRY(cx_hlo_scan_int(s, &ids[i]));
+    if (n > 1 && (ids[i] < 0 || ids[i] >= (int64_t)n || seen[ids[i]])) {
+      return cx_hlo_scan_fail(s, at, CALX_INVALID_ARGUMENT,
+                              "device_ids must have each of 0 to %zu once",
+                              n - 1);
+    }
+    if (n > 1) seen[ids[i]] = true;
+  }
+  out->ids = ids;
+  return given ? cx_hlo_scan_need(s, "]") : NULL;
+}
+
+static bool same_mesh(const cx_spmd_mesh *a, const cx_spmd_mesh *b)
+{
+  bool same = a->n_axes == b->n_axes && a->n_devices == b->n_devices;
+  for (size_t i = 0; same && i < a->n_axes; i++) {
+    same = a->sizes[i] == b->sizes[i] && a->names[i].n == b->names[i].n &&
+           memcmp(a->names[i].s, b->names[i].s, a->names[i].n) == 0;
+  }
+  for (int64_t i = 0; same && i < a->n_devices; i++) {
+    same = a->ids[i] == b->ids[i];
+  }
+  return same;
+}
+
+static calx_status *read_mesh(const cx_hlo_op *op, cx_arena *arena,
+                              cx_spmd_mesh *out)
+{
+  cx_hlo_str text = { NULL, 0 };
+  CALX_TRY(text_of(extra(op, "mesh"), "the mesh", &text));
+  sdy_reader r = reader_of(text, NULL, arena);
+  *out = (cx_spmd_mesh){ .n_devices = 1 };
+  CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.mesh"));
+  CALX_TRY(cx_hlo_scan_need(&r.scan, "<"));
+  CALX_TRY(read_axes(&r, out));
+  CALX_TRY(read_ids(&r, out));
+  return cx_hlo_scan_need(&r.scan, ">");
+}
+
+calx_status *cx_spmd_read_meshes(const cx_hlo_module *m, cx_arena *arena,
+                                 uint32_t n_partitions, cx_spmd_mesh *out)
+{
+  static const int64_t only = 0;
+  *out = (cx_spmd_mesh){ .n_devices = 1, .ids = &only };
+  for (const cx_hlo_op *op = m->others.first; op != NULL; op = op->next) {
+    cx_spmd_mesh mesh;
+    if (!cx_hlo_str_equal(op->name, "sdy.mesh")) continue;
+    CALX_TRY(read_mesh(op, arena, &mesh));
+    if (mesh.n_axes == 0) continue;
+    if (mesh.n_devices != (int64_t)n_partitions) {
+      return cx_invalid("sdy: a mesh of %" PRId64
+                        " devices in a program of %u partitions",
+                        mesh.n_devices, n_partitions);
+    }
+    if (out->n_axes != 0 && !same_mesh(out, &mesh)) {
+      return cx_error(CALX_UNIMPLEMENTED,
+                      "sdy: two different meshes in one program");
+    }
+    *out = mesh;
+  }
+  return NULL;
+}

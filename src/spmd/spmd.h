@@ -1,0 +1,23 @@
+// spmd: makes of a program for the whole of its tensors, with shardings in
+// Shardy's annotations, the program of one device of many.
+//
+// See docs/decisions/067-one-partitioner.md. A dimension that cannot be cut
+// evenly, and an operation without a rule, are computed whole on each device.
+#ifndef CX_SPMD_SPMD_H
+#define CX_SPMD_SPMD_H
+
+#include "base/text.h"
+#include "hlo/module.h"
+
+// Whether the program has a mesh.
+bool cx_spmd_has_shardings(const cx_hlo_module *m);
+
+// Partitions the entry of the module in place. It must have no calls. Its
+// parameters and results become the parts that a device has; parameters
+// without a sharding are whole. Appends the serialised xla.OpSharding of each
+// parameter and then of each result, each with its size as 4 little-endian
+// bytes before it.
+calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
+                               cx_text *out_shardings) CALX_MUST_USE;
+
+#endif
