@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lapack/lapack.h"
+#include "ref/handler.h"
 #include "ref/inner.h"
 
 // ---- slots of a whole list ----

@@ -328,7 +328,7 @@ static void share_memory(const cpu_ref_call *c, XLA_FFI_CallFrame *frame)
 calx_status *cpu_ref_handler_run(const cpu_ref_call *c)
 {
   const cx_hlo_str name = target_of(c->op);
-  CALX_TRY(cpu_ref_handler_check(c->op));
+  CALX_TRY(cpu_ref_custom_call_check(c->op));
   XLA_FFI_Handler *handler = cpu_ref_handler_find(name);
   const cpu_ref_context *context = c->machine->context;
   XLA_FFI_ExecutionContext ctx = { context->user_data, context->n_user_data };
