@@ -140,7 +140,9 @@ static void wrong_calls_are_refused(void **unused)
   refused(
       "%r:1 = stablehlo.custom_call @nobody(%a) : (tensor<3x3xf32>) -> "
       "tensor<3x3xf32>",
-      CALX_UNIMPLEMENTED, "'nobody'; the CPU engine has lapack_?trsm_ffi");
+      CALX_UNIMPLEMENTED,
+      "'nobody': no function is registered for it, and the CPU engine has "
+      "lapack_?trsm_ffi");
   refused(POTRF("uplo = 77 : ui8", "[0, 1]", TYPES), CALX_INVALID_ARGUMENT,
           "'uplo' must be the code of one of the letters LU, got 77");
   refused(POTRF("", "[0, 1]", TYPES), CALX_INVALID_ARGUMENT,
