@@ -5,6 +5,8 @@
 The package is the one that tools/make-wheel packs, used from its folder. A test
 calls its function on both clients, with the same NumPy arrays, and compares.
 """
+import contextlib
+import io
 import os
 import sys
 import unittest
@@ -179,17 +181,19 @@ class Linalg(OnBoth):
 
 class Callbacks(OnBoth):
     def test_debug_print(self):
-        seen = []
+        seen, printed = [], io.StringIO()
 
         def f(x):
             jax.debug.callback(lambda v: seen.append(float(v)), x.sum())
             jax.debug.print("x[0] is {}", x[0])
             return 2 * x
 
-        self.equal(on("calx", f, np.ones(4, np.float32)),
-                   np.full(4, 2, np.float32))
-        jax.effects_barrier()
+        with contextlib.redirect_stdout(printed):
+            got = on("calx", f, np.ones(4, np.float32))
+            jax.effects_barrier()
+        self.equal(got, np.full(4, 2, np.float32))
         self.assertEqual(seen, [4.0])
+        self.assertEqual(printed.getvalue(), "x[0] is 1.0\n")
 
     def test_pure_callback(self):
         def f(x):
