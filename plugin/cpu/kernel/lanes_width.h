@@ -185,10 +185,10 @@ typedef void cpu_kernel_lanes_gradient_fn(const cpu_kernel_lanes *l,
 // The loops for two numbers of out features at a time and runs of 5, 3 and 1
 // results: as many sums as there are registers for, and enough to wait for
 // none.
-typedef struct lanes_gradients {
+typedef struct cpu_kernel_lanes_gradients {
   int64_t each;  // out features of one call
   cpu_kernel_lanes_gradient_fn *run;
-} lanes_gradients;
+} cpu_kernel_lanes_gradients;
 
 #if LANES_WIDE
 GRADIENT(gradient_5_5, 5, 5)
@@ -202,7 +202,7 @@ GRADIENT(gradient_1_4, 1, 4)
   {                   \
     4, 5              \
   }
-static const lanes_gradients gradients[2][3] = {
+static const cpu_kernel_lanes_gradients gradients[2][3] = {
   { { 4, gradient_5_4 }, { 4, gradient_3_4 }, { 4, gradient_1_4 } },
   { { 5, gradient_5_5 }, { 5, gradient_3_5 }, { 5, gradient_1_5 } }
 };
@@ -217,7 +217,7 @@ GRADIENT(gradient_1_4, 1, 4)
   {                   \
     4, 2              \
   }
-static const lanes_gradients gradients[2][3] = {
+static const cpu_kernel_lanes_gradients gradients[2][3] = {
   { { 2, gradient_5_2 }, { 4, gradient_3_4 }, { 4, gradient_1_4 } },
   { { 2, gradient_5_2 }, { 2, gradient_3_2 }, { 2, gradient_1_2 } }
 };
@@ -230,7 +230,7 @@ static void gradient_run(const cpu_kernel_lanes *l, int by, int64_t n,
 {
   for (int64_t k = 0; k < n;) {
     const int which = n - k >= 5 ? 0 : n - k >= 3 ? 1 : 2;
-    const lanes_gradients *of = &gradients[by][which];
+    const cpu_kernel_lanes_gradients *of = &gradients[by][which];
     for (int64_t o = 0; o < l->outs; o += of->each) {
       EACH_PART of->run(l, x + k * CPU_KERNEL_LANES + part,
                         g + o * CPU_KERNEL_LANES + part, row,

@@ -113,7 +113,11 @@ static calx_status *partition(cpu_lower_state *c,
   }
   CALX_TRY(count_devices(m, options->n_partitions, "mhlo.num_partitions", &n));
   CALX_TRY(cpu_opt_inline(m, &changed));
-  CALX_TRY(cx_spmd_partition(m, n, options->shardings));
+  cx_text unwanted = { 0 };
+  calx_status *status = cx_spmd_partition(
+      m, n, options->shardings == NULL ? &unwanted : options->shardings);
+  cx_text_free(&unwanted);
+  CALX_TRY(status);
   return cx_annotate(cx_hlo_verify(m), "after pass spmd");
 }
 

@@ -6,7 +6,7 @@
 
 typedef struct cpu_lower_compile_options {
   uint32_t n_replicas, n_partitions;  // 0: the module's own, else 1
-  cx_text *shardings;    // gets those of a partitioned program; see spmd.h
+  cx_text *shardings;    // NULL, or gets a partitioned program's; see spmd.h
   cpu_threads *threads;  // with as many threads as the program will run on
 } cpu_lower_compile_options;
 

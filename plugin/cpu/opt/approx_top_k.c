@@ -13,7 +13,7 @@ typedef struct comparator {
   cpu_opt_value *made;  // by the value: arguments, then operations
 } comparator;
 
-static size_t place_of(const comparator *c, const cx_hlo_value *v)
+static size_t index_of(const comparator *c, const cx_hlo_value *v)
 {
   if (v->op == NULL) return v->index;
   size_t at = c->block->n_args;
@@ -33,13 +33,13 @@ static void compare(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
   for (const cx_hlo_op *op = c->block->first; op != end; op = op->next) {
     cpu_opt_value operands[3] = { NULL, NULL, NULL };
     for (uint32_t i = 0; i < op->n_operands; i++) {
-      operands[i] = c->made[place_of(c, op->operands[i])];
+      operands[i] = c->made[index_of(c, op->operands[i])];
     }
     cx_hlo_op *r = cpu_opt_begin_like(b, op, operands);
     cx_hlo_build_declare(b, r, 0, &op->results[0].type.tensor);
     c->made[at++] = cx_hlo_build_end(b, r);
   }
-  out[0] = c->made[place_of(c, end->operands[0])];
+  out[0] = c->made[index_of(c, end->operands[0])];
 }
 
 static const cx_hlo_func *function_of(const cx_hlo_module *m,

@@ -35,11 +35,11 @@ static calx_status *steps_of(const cpu_ref_call *c, cx_hlo_attr_id id, size_t i,
       cx_hlo_shape(t).s);
 }
 
-typedef enum direction { TO_CALL, MEMORY, FROM_CALL } direction;
+typedef enum copy_direction { TO_CALL, MEMORY, FROM_CALL } copy_direction;
 
 // Copies the tensor, or gives the buffer memory of its own.
 static calx_status *convert(cx_arena *arena, const cpu_ref_call *c,
-                            cx_hlo_attr_id id, size_t i, direction how,
+                            cx_hlo_attr_id id, size_t i, copy_direction how,
                             const cpu_ref_tensor *t, XLA_FFI_Buffer *b)
 {
   int64_t own[CPU_REF_RANK], steps[CPU_REF_RANK];

@@ -12,9 +12,9 @@
 // ---- the table ----
 
 // Not of the counted allocations: it stays until the process ends.
-typedef struct entry entry;
-struct entry {
-  entry *next;
+typedef struct target target;
+struct target {
+  target *next;
   XLA_FFI_Handler *handler;
   size_t n;
   char name[];
@@ -22,14 +22,14 @@ struct entry {
 
 static struct {
   cx_mutex lock;
-  entry *first;
+  target *first;
 } table = { .lock = CX_MUTEX_INIT };
 
 static XLA_FFI_Handler *find(cx_hlo_str name)
 {
-  for (const entry *e = table.first; e != NULL; e = e->next) {
-    if (e->n == name.n && memcmp(e->name, name.s, name.n) == 0) {
-      return e->handler;
+  for (const target *t = table.first; t != NULL; t = t->next) {
+    if (t->n == name.n && memcmp(t->name, name.s, name.n) == 0) {
+      return t->handler;
     }
   }
   return NULL;
@@ -53,13 +53,13 @@ static calx_status *add(cx_hlo_str name, XLA_FFI_Handler *handler)
                     "another function",
                     (int)name.n, name.s);
   }
-  entry *e = malloc(sizeof *e + name.n);
-  if (e == NULL) return cx_out_of_memory();
-  e->next = table.first;
-  e->handler = handler;
-  e->n = name.n;
-  memcpy(e->name, name.s, name.n);
-  table.first = e;
+  target *t = malloc(sizeof *t + name.n);
+  if (t == NULL) return cx_out_of_memory();
+  t->next = table.first;
+  t->handler = handler;
+  t->n = name.n;
+  memcpy(t->name, name.s, name.n);
+  table.first = t;
   return NULL;
 }
 
