@@ -1,6 +1,7 @@
 // Custom calls of LAPACK's routines, as JAX sends them: the programs of
 // lapack.txt, which lapack.py made, by the schedule, from saved bytes and by
-// the interpreter. Then calls that contradict their target.
+// the interpreter. Then calls that contradict their target, and a function that
+// is registered by a target's name.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "lower/compile.h"
+#include "ref/handler.h"
 #include "support/support.h"
 
 static cpu_threads *pool;
@@ -121,7 +123,6 @@ static void refused(const char *call, calx_code code, const char *words)
     fail_msg("'%s' is not in: %s", words, calx_status_message(status));
   }
   assert_int_equal(calx_status_code(status), code);
-  assert_int_equal(calx_status_code(status), code);
   calx_status_free(status);
   cx_text_free(&text);
 }
@@ -169,11 +170,66 @@ static void wrong_calls_are_refused(void **unused)
       CALX_INVALID_ARGUMENT, "contradict each other");
 }
 
+// ---- a function of the same name ----
+
+static XLA_FFI_Error *all_seven(XLA_FFI_CallFrame *frame)
+{
+  const XLA_FFI_Extension_Base *e = frame->extension_start;
+  if (e != NULL && e->type == XLA_FFI_Extension_Metadata) {
+    XLA_FFI_Metadata *m = ((const XLA_FFI_Metadata_Extension *)e)->metadata;
+    m->api_version.major_version = XLA_FFI_API_MAJOR;
+    m->api_version.minor_version = XLA_FFI_API_MINOR;
+    return NULL;
+  }
+  const XLA_FFI_Buffer *factor = frame->rets.rets[0];
+  const XLA_FFI_Buffer *info = frame->rets.rets[1];
+  for (size_t i = 0; i < 9; i++) ((float *)factor->data)[i] = 7;
+  *(int32_t *)info->data = 0;
+  return NULL;
+}
+
+// The program's first number, of an identity matrix.
+static float first_of_factor(void)
+{
+  static const char text[] =
+      "func.func @main() -> tensor<3x3xf32> {\n"
+      "  %i = stablehlo.iota dim = 0 : tensor<3x3xi32>\n"
+      "  %j = stablehlo.iota dim = 1 : tensor<3x3xi32>\n"
+      "  %e = stablehlo.compare EQ, %i, %j : (tensor<3x3xi32>, "
+      "tensor<3x3xi32>) -> tensor<3x3xi1>\n"
+      "  %a = stablehlo.convert %e : (tensor<3x3xi1>) -> tensor<3x3xf32>\n"
+      "  " POTRF("uplo = 76 : ui8", "[0, 1]", TYPES) "\n"
+      "  return %r#0 : tensor<3x3xf32>\n}";
+  const cpu_lower_compile_options options = { .threads = pool };
+  cpu_run_program *p = NULL;
+  CHECK_STATUS_OK(cpu_lower_compile(text, sizeof text - 1, &options, &p));
+  cpu_run_context *context = NULL;
+  CHECK_STATUS_OK(cpu_run_context_new(pool, &context));
+  _Alignas(64) float factor[16] = { 0 };
+  void *results[] = { factor };
+  CHECK_STATUS_OK(cpu_run_program_run(p, context, NULL, NULL, results));
+  cpu_run_context_free(context);
+  cpu_run_program_free(p);
+  return factor[0];
+}
+
+// Last: the function stays for this process.
+static void a_registered_function_goes_first(void **unused)
+{
+  (void)unused;
+  assert_true(first_of_factor() == 1);
+  CHECK_STATUS_OK(cpu_ref_handler_add(
+      (cx_hlo_str){ "lapack_spotrf_ffi", strlen("lapack_spotrf_ffi") },
+      all_seven));
+  assert_true(first_of_factor() == 7);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(programs_agree_with_jax),
     cmocka_unit_test(wrong_calls_are_refused),
+    cmocka_unit_test(a_registered_function_goes_first),
   };
   CHECK_STATUS_OK(cpu_threads_new(3, &pool));
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

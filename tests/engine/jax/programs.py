@@ -1,0 +1,277 @@
+"""JAX's programs on the engine, against JAX's own CPU client in one process.
+
+  programs.py PACKAGE_FOLDER LIBRARY
+
+The package is the one that tools/make-wheel packs, used from its folder. A test
+calls its function on both clients, with the same NumPy arrays, and compares.
+"""
+import contextlib
+import io
+import os
+import sys
+import unittest
+
+FOLDER, LIBRARY = sys.argv.pop(1), sys.argv.pop(1)
+DEVICES = 4
+os.environ.update(
+    CALX_CPU_LIBRARY=LIBRARY, JAX_PLATFORMS="calx", JAX_ENABLE_X64="0",
+    CPU_NUM_DEVICES=str(DEVICES),
+    XLA_FLAGS=f"--xla_force_host_platform_device_count={DEVICES}")
+sys.path.insert(0, FOLDER)
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import io_callback
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+import calx_cpu_pjrt
+
+calx_cpu_pjrt.initialize()  # a wheel's entry point does it
+
+
+def devices(platform):
+    return jax.devices(platform)[:DEVICES]
+
+
+def on(platform, function, *arguments, **options):
+    """The results of the jitted function on the first device, as NumPy's."""
+    place = devices(platform)[0]
+    moved = [jax.device_put(a, place) for a in arguments]
+    with jax.default_device(place):
+        results = jax.jit(function, **options)(*moved)
+    for leaf in jax.tree.leaves(results):
+        assert leaf.devices() == {place}
+    return jax.tree.map(np.asarray, results)
+
+
+def normal(*shape):
+    return np.random.default_rng(7).standard_normal(shape, np.float32)
+
+
+class OnBoth(unittest.TestCase):
+    def equal(self, got, wanted, rtol=2e-5, atol=2e-5):
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol, atol),
+            got, wanted)
+
+    def both(self, function, *arguments, rtol=2e-5, atol=2e-5):
+        got = on("calx", function, *arguments)
+        self.equal(got, on("cpu", function, *arguments), rtol, atol)
+        return got
+
+
+def loss(weights, x, y):
+    (w1, b1), (w2, b2) = weights
+    hidden = jax.nn.gelu(x @ w1 + b1)
+    scores = jax.nn.log_softmax(hidden @ w2 + b2)
+    return -jnp.mean(jnp.take_along_axis(scores, y[:, None], 1))
+
+
+def net():
+    weights = [(normal(12, 32) / 4, np.zeros(32, np.float32)),
+               (normal(32, 5) / 6, np.zeros(5, np.float32))]
+    return weights, normal(16, 12), np.arange(16) % 5
+
+
+def sgd(weights, x, y):
+    grads = jax.grad(loss)(weights, x, y)
+    return jax.tree.map(lambda w, g: w - 0.3 * g, weights, grads)
+
+
+class Training(OnBoth):
+    def test_platform(self):
+        for device in devices("calx"):
+            self.assertIn("calx ", device.client.platform_version)
+        for device in devices("cpu"):
+            self.assertNotIn("calx ", device.client.platform_version)
+
+    def test_gradients(self):
+        self.both(jax.value_and_grad(loss), *net())
+
+    def test_steps(self):
+        def train(weights, x, y):
+            step = lambda w, _: (sgd(w, x, y), loss(w, x, y))
+            return lax.scan(step, weights, None, length=20)
+
+        _, losses = self.both(train, *net(), rtol=1e-4)
+        self.assertLess(losses[-1], 0.5 * losses[0])
+
+    def test_convolution(self):
+        def f(image, kernel):
+            y = lax.conv_general_dilated(
+                image, kernel, (2, 2), "SAME",
+                dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            return jnp.sum(jnp.tanh(y))
+
+        self.both(jax.grad(f, (0, 1)), normal(2, 9, 9, 3), normal(3, 3, 3, 4))
+
+    def test_donation(self):
+        place = devices("calx")[0]
+        x = jax.device_put(normal(64), place)
+        y = jax.jit(lambda v: v + 1, donate_argnums=0)(x)
+        self.equal(np.asarray(y), normal(64) + 1)
+        self.assertTrue(x.is_deleted())
+
+
+class Numbers(OnBoth):
+    def test_random_bits(self):
+        def bits(seed):
+            key = jax.random.key(seed)
+            return jax.random.bits(key, (100,)), jax.random.permutation(key, 33)
+
+        for i in (0, 12345):
+            self.both(bits, np.uint32(i), rtol=0, atol=0)
+
+    def test_random_numbers(self):
+        def draw(seed):
+            keys = jax.random.split(jax.random.key(seed), 3)
+            return (jax.random.normal(keys[0], (50,)),
+                    jax.random.gamma(keys[1], 2.5, (20,)),
+                    jax.random.categorical(keys[2], jnp.zeros((8, 6))))
+
+        self.both(draw, np.uint32(5))
+
+    def test_sorting(self):
+        x = normal(6, 40)
+        self.both(lambda v: (jnp.sort(v), jnp.argsort(v, descending=True),
+                             lax.top_k(v, 7)), x, rtol=0, atol=0)
+
+    def test_fft(self):
+        self.both(lambda v: (jnp.fft.fft(v), jnp.fft.rfft2(v),
+                             jnp.fft.irfft(jnp.fft.rfft(v))), normal(6, 30))
+
+    def test_loops(self):
+        def newton(x):
+            far = lambda s: jnp.max(jnp.abs(s * s - x)) > 1e-3
+            return lax.while_loop(far, lambda s: 0.5 * (s + x / s), x)
+
+        x = np.abs(normal(20)) + 1
+        self.both(newton, x)
+        self.both(lambda v: lax.cond(
+            v[0] > 2, lambda: v, lambda: lax.associative_scan(jnp.add, v)), x)
+
+
+class Linalg(OnBoth):
+    def test_solve(self):
+        a = normal(3, 8, 8) + 4 * np.eye(8, dtype=np.float32)
+        self.both(jnp.linalg.solve, a, normal(3, 8, 2))
+        self.both(jax.grad(lambda m: jnp.linalg.slogdet(m)[1].sum()), a)
+
+    def test_qr(self):
+        a = normal(9, 5)
+        q, r = self.both(jnp.linalg.qr, a)
+        self.equal(q @ r, a)
+
+    def test_eigh(self):
+        a = normal(7, 7)
+        a = a + a.T
+        values, vectors = on("calx", jnp.linalg.eigh, a)
+        self.equal(values, on("cpu", jnp.linalg.eigvalsh, a))
+        self.equal(vectors * values @ vectors.T, a)
+
+    def test_svd(self):
+        a = normal(6, 4)
+        f = lambda m: jnp.linalg.svd(m, full_matrices=False)
+        u, s, vh = on("calx", f, a)
+        self.equal(s, on("cpu", lambda m: f(m)[1], a))
+        self.equal(u * s @ vh, a)
+
+
+class Callbacks(OnBoth):
+    def test_debug_print(self):
+        seen, printed = [], io.StringIO()
+
+        def f(x):
+            jax.debug.callback(lambda v: seen.append(float(v)), x.sum())
+            jax.debug.print("x[0] is {}", x[0])
+            return 2 * x
+
+        with contextlib.redirect_stdout(printed):
+            got = on("calx", f, np.ones(4, np.float32))
+            jax.effects_barrier()
+        self.equal(got, np.full(4, 2, np.float32))
+        self.assertEqual(seen, [4.0])
+        self.assertEqual(printed.getvalue(), "x[0] is 1.0\n")
+
+    def test_pure_callback(self):
+        def f(x):
+            shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+            return jax.pure_callback(lambda v: np.sort(v), shape, x) + 1
+
+        self.both(f, normal(11))
+
+    def test_ordered_callbacks(self):
+        seen = []
+
+        def f(x):
+            def step(i, s):
+                new = io_callback(lambda v, n: (seen.append(int(n)), v + n)[1],
+                                  jax.ShapeDtypeStruct((), jnp.float32), s, i,
+                                  ordered=True)
+                return new.astype(jnp.float32)
+
+            return lax.fori_loop(0, 5, step, x)
+
+        got = on("calx", f, np.float32(1))
+        jax.effects_barrier()
+        self.equal(got, np.float32(11))
+        self.assertEqual(seen, list(range(5)))
+
+    def test_exception(self):
+        def fails(_):
+            raise ValueError("of the callback")
+
+        def f(x):
+            return jax.pure_callback(
+                fails, jax.ShapeDtypeStruct((), jnp.float32), x)
+
+        with self.assertRaisesRegex(Exception, "of the callback"):
+            on("calx", f, np.float32(0))
+
+
+class Meshes(OnBoth):
+    def mesh(self, platform, shape, names):
+        return Mesh(np.array(devices(platform)).reshape(shape), names)
+
+    def test_data_and_model(self):
+        """A step with the batch and the hidden width divided."""
+        weights, x, y = net()
+        specs = [(P(None, "model"), P("model")), (P("model", None), P())]
+
+        def run(platform):
+            mesh = self.mesh(platform, (2, 2), ("data", "model"))
+            put = lambda a, spec: jax.device_put(a, NamedSharding(mesh, spec))
+            placed = [tuple(put(a, s) for a, s in zip(layer, spec))
+                      for layer, spec in zip(weights, specs)]
+            out = jax.jit(sgd)(placed, put(x, P("data")), put(y, P("data")))
+            self.assertEqual(len(out[0][0].devices()), DEVICES)
+            return jax.tree.map(np.asarray, out)
+
+        got = run("calx")
+        self.equal(got, run("cpu"))
+        self.equal(got, on("calx", sgd, weights, x, y))
+
+    def test_shard_map(self):
+        x = normal(8, 6)
+
+        def run(platform):
+            mesh = self.mesh(platform, (DEVICES,), ("i",))
+
+            def f(v):
+                total = lax.psum(v.sum(), "i")
+                right = [(k, (k + 1) % DEVICES) for k in range(DEVICES)]
+                moved = lax.ppermute(v, "i", right)
+                whole = lax.all_gather(v, "i", tiled=True)
+                return moved + total, whole.sum(0)[None] + lax.axis_index("i")
+
+            mapped = jax.shard_map(f, mesh=mesh, in_specs=P("i"),
+                                   out_specs=P("i"), check_vma=False)
+            return jax.tree.map(np.asarray, jax.jit(mapped)(x))
+
+        self.equal(run("calx"), run("cpu"))
+
+
+if __name__ == "__main__":
+    unittest.main()
