@@ -6,12 +6,12 @@
 
 enum { MOST = 3 };
 
-typedef struct known_op {
+typedef struct foreign_op {
   const char *name;
   const char *properties[MOST];  // "?name": it may be absent
-} known_op;
+} foreign_op;
 
-static const known_op known[] = {
+static const foreign_op known[] = {
   { "sdy.mesh", { "mesh", "sym_name" } },
   { "sdy.sharding_constraint", { "sharding" } },
   { "sdy.reshard", { "sharding" } },
@@ -22,7 +22,7 @@ static const known_op known[] = {
   { "sdy.propagation_barrier", { "allowed_direction" } },
 };
 
-static const known_op *find(cx_hlo_str name)
+static const foreign_op *find(cx_hlo_str name)
 {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (cx_hlo_str_equal(name, known[i].name)) return &known[i];
@@ -51,7 +51,7 @@ calx_status *cx_hlo_other_push(cx_hlo_bytecode *b, cx_hlo_str name,
                                cx_hlo_bytes properties, const char *at)
 {
   if (properties.at == properties.end) return NULL;
-  const known_op *op = find(name);
+  const foreign_op *op = find(name);
   if (op == NULL) {
     return CX_HLO_BYTES_UNKNOWN(b, at, "the properties of '%.*s'", (int)name.n,
                                 name.s);
