@@ -183,6 +183,11 @@ calx_status *cx_hlo_bytes_check_text(cx_hlo_bytecode *b, const char *at,
 calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
                               cx_hlo_str name,
                               cx_hlo_op_name *out) CALX_MUST_USE;
+// Fills in the operation's properties, once.
+calx_status *cx_hlo_vhlo_properties(cx_hlo_bytecode *b,
+                                    cx_hlo_op_name *op) CALX_MUST_USE;
+// The struct whose fields are properties; COUNT: the attribute is one itself.
+cx_hlo_struct cx_hlo_vhlo_struct(const cx_hlo_name_info *info);
 // The properties of an operation, and its other attributes (NULL: none), onto
 // named_stack, as StableHLO's attributes.
 calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *name,

@@ -1,11 +1,8 @@
 // hlo/bytecode: StableHLO's names and attributes of VHLO's operations.
 //
 // An operation of VHLO has StableHLO's name, operands, results and regions, and
-// a version. Its properties are the attributes in the alphabetical order of
-// their names, all of them written out; the fields of a struct of numbers are
-// properties of their own. So ops.def says what they are, and here stands only
-// what an older or newer version lacks. Source: StableHLO's VhloOps.td and
-// VhloToVersion.cpp.
+// a version. bytecode_property.c says which properties it has. Source:
+// StableHLO's VhloOps.td and VhloToVersion.cpp.
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,107 +50,6 @@ calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
     out->kind = cx_hlo_op_find(&b->r->ops, out->name.s, out->name.n);
   }
   return status;
-}
-
-// ---- which properties an operation has ----
-
-// Whether version `version` of an operation has the attribute.
-static bool has_attr(cx_hlo_op_kind kind, unsigned version, cx_hlo_attr_id id)
-{
-  switch (id) {
-    case CX_HLO_A_RESULT_ACCURACY:
-    case CX_HLO_A_RESULT_TILINGS:
-    case CX_HLO_A_ALGORITHM: return version >= 2;
-    case CX_HLO_A_SOURCE_TARGET_PAIRS:
-      return version >= 2 || kind == CX_HLO_OP_COLLECTIVE_PERMUTE;
-    case CX_HLO_A_HAS_DYNAMIC_ROOT:
-      return version >= 2 || kind != CX_HLO_OP_COLLECTIVE_BROADCAST;
-    case CX_HLO_A_PADDING: return version < 2 || kind != CX_HLO_OP_DYNAMIC_CONV;
-    default: return true;
-  }
-}
-
-// Batching dimensions came with the second version of gather and scatter.
-static bool has_field(cx_hlo_op_kind kind, unsigned version, cx_hlo_attr_id id,
-                      const cx_hlo_field *field)
-{
-  if (id == CX_HLO_A_CHANNEL_HANDLE && strcmp(field->name, "type") == 0) {
-    return kind == CX_HLO_OP_SEND || kind == CX_HLO_OP_RECV;
-  }
-  const bool numbers = id == CX_HLO_A_GATHER_DIMENSION_NUMBERS ||
-                       id == CX_HLO_A_SCATTER_DIMENSION_NUMBERS;
-  return version >= 2 || !numbers || strstr(field->name, "batching") == NULL;
-}
-
-// The struct whose fields are properties; COUNT: the attribute is one itself.
-static cx_hlo_struct struct_of(const cx_hlo_name_info *info)
-{
-  if (info->kind == CX_HLO_ATTR_CONV) return CX_HLO_STRUCT_CONV_RAW;
-  if (info->kind != CX_HLO_ATTR_STRUCT ||
-      info->detail == CX_HLO_STRUCT_ACCURACY) {
-    return CX_HLO_STRUCT_COUNT;
-  }
-  return (cx_hlo_struct)info->detail;
-}
-
-static const char *field_name(cx_hlo_attr_id id, const cx_hlo_field *field)
-{
-  if (id != CX_HLO_A_CHANNEL_HANDLE) return field->name;
-  return strcmp(field->name, "type") == 0 ? "channel_type" : "channel_id";
-}
-
-static int by_name(const void *a, const void *b)
-{
-  return strcmp(((const cx_hlo_property *)a)->name,
-                ((const cx_hlo_property *)b)->name);
-}
-
-// The attributes of func.func, which ops.def does not have.
-static size_t function_properties(cx_hlo_property *out)
-{
-  static const char *const names[] = { "arg_attrs", "function_type",
-                                       "res_attrs", "sym_name",
-                                       "sym_visibility" };
-  const size_t n = sizeof names / sizeof *names;
-  for (size_t i = 0; i < n; i++) {
-    out[i] = (cx_hlo_property){ names[i], CX_HLO_A_COUNT, NULL };
-  }
-  return n;
-}
-
-static size_t list_properties(const cx_hlo_op_name *op, cx_hlo_property *out)
-{
-  const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
-  size_t n = 0;
-  if (is(op->name, "func.func")) return function_properties(out);
-  for (size_t i = 0; i < info->n_attrs; i++) {
-    const cx_hlo_attr_id id = info->attrs[i].id;
-    const cx_hlo_name_info *name = cx_hlo_name_info_of(id);
-    const cx_hlo_struct which = struct_of(name);
-    if (!has_attr(op->kind, op->version, id)) continue;
-    if (which == CX_HLO_STRUCT_COUNT) {
-      out[n++] = (cx_hlo_property){ name->name, id, NULL };
-      continue;
-    }
-    const cx_hlo_struct_info fields = cx_hlo_struct_info_of(which);
-    for (size_t k = 0; k < fields.n_fields; k++) {
-      const cx_hlo_field *field = &fields.fields[k];
-      if (!has_field(op->kind, op->version, id, field)) continue;
-      out[n++] = (cx_hlo_property){ field_name(id, field), id, field };
-    }
-  }
-  qsort(out, n, sizeof *out, by_name);
-  return n;
-}
-
-static calx_status *make_properties(cx_hlo_bytecode *b, cx_hlo_op_name *op)
-{
-  if (op->properties != NULL) return NULL;
-  op->properties = CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_property,
-                                  CX_HLO_MOST_PROPERTIES);
-  if (op->properties == NULL) return cx_out_of_memory();
-  op->n_properties = list_properties(op, op->properties);
-  return NULL;
 }
 
 // ---- fields of structs ----
@@ -255,7 +151,8 @@ static calx_status *push_structs(cx_hlo_bytecode *b, const open_structs *all,
     const bool peer = kind == CX_HLO_OP_SEND || kind == CX_HLO_OP_RECV;
     if (s->is_absent) continue;
     if (is_channel && s->as.channel.handle == 0 && !peer) continue;
-    const cx_hlo_struct which = struct_of(cx_hlo_name_info_of(s->attr));
+    const cx_hlo_struct which =
+        cx_hlo_vhlo_struct(cx_hlo_name_info_of(s->attr));
     if (which == CX_HLO_STRUCT_CONV_RAW) {
       CALX_TRY(cx_hlo_check_conv(b->r, at, &s->as.conv));
     }
@@ -401,7 +298,7 @@ calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *op,
                               const char *at)
 {
   open_structs structs = { .n = 0 };
-  CALX_TRY(make_properties(b, op));
+  CALX_TRY(cx_hlo_vhlo_properties(b, op));
   for (size_t i = 0; properties.at != properties.end; i++) {
     const cx_hlo_attr *attr = NULL;
     if (i == op->n_properties) {

@@ -4,8 +4,8 @@
 Of the programs in the folders (*.mlir) it takes few that have all operations, element
 types and attributes of all, and writes each to the folder OUT as bytecode (NN.bc, by
 serialize_portable_artifact of jaxlib) and as the text that jaxlib reads from it
-(NN.mlir), and large.bc, a function of 400,000 constants. sN.bc are programs of Shardy's
-operations and attributes. tests/hlo/bytecode.tar.xz is
+(NN.mlir), and large.bc, a function of 400,000 constants. sN.bc are programs with
+operations and attributes of Shardy and of CHLO, which becomes composites. tests/hlo/bytecode.tar.xz is
 such a folder, made with jaxlib 0.10.2.
 """
 
@@ -45,6 +45,11 @@ OTHERS = (
           #sdy.op_sharding_rule<([i, jk])->([i, jk]) {i=8, j=4, k=4} need_replication={j} permutation={i}, custom>}
           : (tensor<8x16xf32>) -> tensor<8x16xf32>
       return %y : tensor<8x16xf32>
+    }""",
+    """func.func @main(%x: tensor<3x8xf32>) -> (tensor<3x2xf32>, tensor<3x2xi32>, tensor<3x8xf32>) {
+      %v, %i = chlo.top_k(%x, k = 2) : tensor<3x8xf32> -> (tensor<3x2xf32>, tensor<3x2xi32>)
+      %e = chlo.erf %x : tensor<3x8xf32> -> tensor<3x8xf32>
+      return %v, %i, %e : tensor<3x2xf32>, tensor<3x2xi32>, tensor<3x8xf32>
     }""",
 )
 
