@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "hlo/format.h"
+
 // ---- integers ----
 
 int64_t cx_hlo_load_int(cx_hlo_elem e, const void *p)
@@ -63,47 +65,34 @@ void cx_hlo_store_bits(cx_hlo_elem e, void *p, uint64_t bits)
   memcpy(p, &bits, cx_hlo_elem_bytes(e));
 }
 
-typedef enum specials {
-  IEEE,    // the largest exponent holds infinity and NaNs
-  NAN_FN,  // one NaN, whose bits are all ones; no infinity
-  FNUZ,    // one NaN, whose bits would be -0; no infinity
-  FINITE   // neither
-} specials;
-
-typedef struct format {
-  int exponent, mantissa, bias;
-  specials specials;
-} format;
-
 // Source: the OCP 8-bit and microscaling formats, and LLVM's APFloat names.
-static const format *format_of(cx_hlo_elem e)
+const cx_hlo_format *cx_hlo_format_of(cx_hlo_elem e)
 {
-  static const format formats[CX_HLO_ELEM_COUNT] = {
-    [CX_HLO_BF16] = { 8, 7, 127, IEEE },
-    [CX_HLO_F16] = { 5, 10, 15, IEEE },
-    [CX_HLO_F8E5M2] = { 5, 2, 15, IEEE },
-    [CX_HLO_F8E4M3] = { 4, 3, 7, IEEE },
-    [CX_HLO_F8E3M4] = { 3, 4, 3, IEEE },
-    [CX_HLO_F8E4M3FN] = { 4, 3, 7, NAN_FN },
-    [CX_HLO_F8E4M3B11FNUZ] = { 4, 3, 11, FNUZ },
-    [CX_HLO_F8E5M2FNUZ] = { 5, 2, 16, FNUZ },
-    [CX_HLO_F8E4M3FNUZ] = { 4, 3, 8, FNUZ },
-    [CX_HLO_F4E2M1FN] = { 2, 1, 1, FINITE },
-    [CX_HLO_F6E2M3FN] = { 2, 3, 1, FINITE },
-    [CX_HLO_F6E3M2FN] = { 3, 2, 3, FINITE },
+  static const cx_hlo_format formats[CX_HLO_ELEM_COUNT] = {
+    [CX_HLO_BF16] = { 8, 7, 127, CX_HLO_FORMAT_IEEE },
+    [CX_HLO_F16] = { 5, 10, 15, CX_HLO_FORMAT_IEEE },
+    [CX_HLO_F8E5M2] = { 5, 2, 15, CX_HLO_FORMAT_IEEE },
+    [CX_HLO_F8E4M3] = { 4, 3, 7, CX_HLO_FORMAT_IEEE },
+    [CX_HLO_F8E3M4] = { 3, 4, 3, CX_HLO_FORMAT_IEEE },
+    [CX_HLO_F8E4M3FN] = { 4, 3, 7, CX_HLO_FORMAT_NAN_FN },
+    [CX_HLO_F8E4M3B11FNUZ] = { 4, 3, 11, CX_HLO_FORMAT_FNUZ },
+    [CX_HLO_F8E5M2FNUZ] = { 5, 2, 16, CX_HLO_FORMAT_FNUZ },
+    [CX_HLO_F8E4M3FNUZ] = { 4, 3, 8, CX_HLO_FORMAT_FNUZ },
+    [CX_HLO_F4E2M1FN] = { 2, 1, 1, CX_HLO_FORMAT_FINITE },
+    [CX_HLO_F6E2M3FN] = { 2, 3, 1, CX_HLO_FORMAT_FINITE },
+    [CX_HLO_F6E3M2FN] = { 3, 2, 3, CX_HLO_FORMAT_FINITE },
   };
   return &formats[e];
 }
 
-// The code of the largest finite number, without the sign.
-static uint64_t largest(const format *f)
+uint64_t cx_hlo_format_largest(const cx_hlo_format *f)
 {
   const uint64_t all = (UINT64_C(1) << (f->exponent + f->mantissa)) - 1;
   switch (f->specials) {
-    case IEEE: return all - (UINT64_C(1) << f->mantissa);
-    case NAN_FN: return all - 1;
-    case FNUZ:
-    case FINITE: break;
+    case CX_HLO_FORMAT_IEEE: return all - (UINT64_C(1) << f->mantissa);
+    case CX_HLO_FORMAT_NAN_FN: return all - 1;
+    case CX_HLO_FORMAT_FNUZ:
+    case CX_HLO_FORMAT_FINITE: break;
   }
   return all;
 }
@@ -132,19 +121,19 @@ static uint64_t encode_exponent(double v)
   return code > 0xff ? 0xff : (uint64_t)code;
 }
 
-static uint64_t encode(const format *f, double v)
+static uint64_t encode(const cx_hlo_format *f, double v)
 {
   const uint64_t sign = UINT64_C(1) << (f->exponent + f->mantissa);
-  const uint64_t inf = largest(f) + 1;  // IEEE only
+  const uint64_t inf = cx_hlo_format_largest(f) + 1;  // IEEE only
   uint64_t out = signbit(v) ? sign : 0;
   const uint64_t nan =
-      f->specials == IEEE
+      f->specials == CX_HLO_FORMAT_IEEE
           ? out | inf | inf >> 1 | UINT64_C(1) << (f->mantissa - 1)
-      : f->specials == NAN_FN ? out | (sign - 1)
-                              : sign;
+      : f->specials == CX_HLO_FORMAT_NAN_FN ? out | (sign - 1)
+                                            : sign;
   if (isnan(v)) return nan;
   const double a = fabs(v);
-  if (a == 0) return f->specials == FNUZ ? 0 : out;
+  if (a == 0) return f->specials == CX_HLO_FORMAT_FNUZ ? 0 : out;
   if (!isinf(a)) {
     int e = 0;
     frexp(a, &e);
@@ -156,29 +145,31 @@ static uint64_t encode(const format *f, double v)
       // the mantissa increments the exponent. Subnormals have field 0.
       const uint64_t n = round_to_unit(a, e - f->mantissa);
       const uint64_t code = ((uint64_t)(e + f->bias - 1) << f->mantissa) + n;
-      if (code <= largest(f)) {
-        if (code == 0 && f->specials == FNUZ) return 0;
+      if (code <= cx_hlo_format_largest(f)) {
+        if (code == 0 && f->specials == CX_HLO_FORMAT_FNUZ) return 0;
         return out | code;
       }
     }
   }
   switch (f->specials) {
-    case IEEE: return out | inf;
-    case FINITE: return out | largest(f);
-    case NAN_FN:
-    case FNUZ: break;
+    case CX_HLO_FORMAT_IEEE: return out | inf;
+    case CX_HLO_FORMAT_FINITE: return out | cx_hlo_format_largest(f);
+    case CX_HLO_FORMAT_NAN_FN:
+    case CX_HLO_FORMAT_FNUZ: break;
   }
   return nan;
 }
 
-static double decode(const format *f, uint64_t bits)
+static double decode(const cx_hlo_format *f, uint64_t bits)
 {
   const uint64_t sign = UINT64_C(1) << (f->exponent + f->mantissa);
   const uint64_t code = bits & (sign - 1);
   const bool negative = (bits & sign) != 0;
-  if (f->specials == FNUZ && negative && code == 0) return (double)NAN;
-  if (code > largest(f)) {
-    const bool inf = f->specials == IEEE && code == largest(f) + 1;
+  if (f->specials == CX_HLO_FORMAT_FNUZ && negative && code == 0)
+    return (double)NAN;
+  if (code > cx_hlo_format_largest(f)) {
+    const bool inf = f->specials == CX_HLO_FORMAT_IEEE &&
+                     code == cx_hlo_format_largest(f) + 1;
     return inf ? (negative ? -HUGE_VAL : HUGE_VAL) : (double)NAN;
   }
   const uint64_t field = code >> f->mantissa;
@@ -200,7 +191,7 @@ uint64_t cx_hlo_real_to_bits(cx_hlo_elem e, double v)
   } else if (e == CX_HLO_F8E8M0FNU) {
     bits = encode_exponent(v);
   } else {
-    bits = encode(format_of(e), v);
+    bits = encode(cx_hlo_format_of(e), v);
   }
   return bits;
 }
@@ -220,7 +211,7 @@ double cx_hlo_bits_to_real(cx_hlo_elem e, uint64_t bits)
   if (e == CX_HLO_F8E8M0FNU) {
     return bits == 0xff ? (double)NAN : ldexp(1.0, (int)bits - 127);
   }
-  return decode(format_of(e), bits);
+  return decode(cx_hlo_format_of(e), bits);
 }
 
 double cx_hlo_load_real(cx_hlo_elem e, const void *p)
@@ -237,8 +228,10 @@ double cx_hlo_highest_real(cx_hlo_elem e)
 {
   if (e == CX_HLO_F32 || e == CX_HLO_F64) return HUGE_VAL;
   if (e == CX_HLO_F8E8M0FNU) return cx_hlo_bits_to_real(e, 0xfe);
-  const format *f = format_of(e);
-  return f->specials == IEEE ? HUGE_VAL : decode(f, largest(f));
+  const cx_hlo_format *f = cx_hlo_format_of(e);
+  return f->specials == CX_HLO_FORMAT_IEEE
+             ? HUGE_VAL
+             : decode(f, cx_hlo_format_largest(f));
 }
 
 double cx_hlo_lowest_real(cx_hlo_elem e)

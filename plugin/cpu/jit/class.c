@@ -1,6 +1,7 @@
 // jit/class: which operations kernels may hold, and what they cost. In the
 // engine itself too, so that grouping needs no LLVM; what stands here is what
 // the emitter does.
+#include "hlo/format.h"
 #include "hlo/infer.h"
 #include "hlo/ops.h"
 #include "jit/jit.h"
@@ -84,6 +85,28 @@ static bool plain_bitcast(const cx_hlo_op *op)
   return from != CX_HLO_I1 && to != CX_HLO_I1 &&
          !cx_hlo_elem_is_complex(from) && !cx_hlo_elem_is_complex(to) &&
          cx_hlo_elem_bits(from) == cx_hlo_elem_bits(to);
+}
+
+bool cpu_jit_is_f8(cx_hlo_elem e)
+{
+  const cx_hlo_format *f = cx_hlo_format_of(e);
+  return f->exponent != 0 && f->exponent + f->mantissa == 7;
+}
+
+// A conversion from or to 8-bit floats, with which nothing else is compiled.
+static bool converts_f8(const cx_hlo_op *op)
+{
+  if (op->kind != CX_HLO_OP_CONVERT) return false;
+  const cx_hlo_value *both[] = { op->operands[0], &op->results[0] };
+  bool any = false;
+  for (int i = 0; i < 2; i++) {
+    const cx_hlo_type *t = &both[i]->type.tensor;
+    const bool f8 = both[i]->type.non_tensor == NULL && t->rank <= MAX_RANK &&
+                    cx_hlo_type_elements(t) >= 0 && cpu_jit_is_f8(t->elem);
+    if (!f8 && !plain_type(both[i])) return false;
+    any = any || f8;
+  }
+  return any && !cx_hlo_elem_is_complex(elem_of(op, 0));
 }
 
 static bool is_element(const cx_hlo_op *op)
@@ -238,6 +261,7 @@ static bool is_rng(const cx_hlo_op *op)
 
 cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op)
 {
+  if (converts_f8(op)) return CPU_JIT_ELEMENT;
   if (!plain_types(op)) return CPU_JIT_NONE;
   if (is_element(op)) return CPU_JIT_ELEMENT;
   switch (op->kind) {

@@ -174,20 +174,22 @@ static bool is_small_float(cx_hlo_elem e)
   return e == CX_HLO_BF16 || e == CX_HLO_F16;
 }
 
+// To f8: a float that rounds to the same f8 as the number.
 static LLVMValueRef to_float(cpu_jit_env *env, LLVMBuilderRef b, cpu_jit_val v,
                              cx_hlo_elem to)
 {
-  LLVMTypeRef t = cpu_jit_register_type(env, to, v.wide);
+  const bool small = is_small_float(to) || cpu_jit_is_f8(to);
+  LLVMTypeRef t = cpu_jit_register_type(env, small ? CX_HLO_F32 : to, v.wide);
   LLVMTypeRef d = cpu_jit_register_type(env, CX_HLO_F64, v.wide);
   LLVMValueRef x = v.re;
   if (cx_hlo_elem_is_float(v.elem)) {
     if (LLVMTypeOf(x) == t) return cpu_jit_round(env, b, x, to);
     if (v.elem != CX_HLO_F64) return LLVMBuildFPExt(b, x, t, "");
-    if (!is_small_float(to)) return LLVMBuildFPTrunc(b, x, t, "");
+    if (!small) return LLVMBuildFPTrunc(b, x, t, "");
     return cpu_jit_round(env, b, to_odd(env, b, x), to);
   }
   const bool u = v.elem == CX_HLO_I1 || cx_hlo_elem_is_unsigned(v.elem);
-  const bool twice = is_small_float(to) && cx_hlo_elem_bits(v.elem) > 16;
+  const bool twice = small && cx_hlo_elem_bits(v.elem) > 16;
   LLVMTypeRef first = twice ? d : t;
   x = u ? LLVMBuildUIToFP(b, x, first, "") : LLVMBuildSIToFP(b, x, first, "");
   return cpu_jit_round(env, b, twice ? to_odd(env, b, x) : x, to);
@@ -227,6 +229,11 @@ static LLVMValueRef to_truth(LLVMBuilderRef b, cpu_jit_val v)
 cpu_jit_val cpu_jit_convert(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to)
 {
   LLVMBuilderRef b = cpu_jit_at(env, v.level);
+  if (v.elem == to) return v;
+  if (cpu_jit_is_f8(v.elem)) {
+    v.re = cpu_jit_from_f8(env, b, v.re, v.wide, v.elem);
+    v.elem = CX_HLO_F32;
+  }
   cpu_jit_val out = v;
   out.elem = to;
   out.im = NULL;
@@ -243,6 +250,9 @@ cpu_jit_val cpu_jit_convert(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to)
     return out;
   }
   out.re = to_float(env, b, re, part);
+  if (cpu_jit_is_f8(to)) {
+    out.re = cpu_jit_to_f8(env, b, out.re, v.wide, to);
+  }
   if (!cx_hlo_elem_is_complex(to)) return out;
   cpu_jit_val im = re;
   im.re = v.im;

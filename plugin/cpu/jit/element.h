@@ -38,4 +38,12 @@ cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
 LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
                                 unsigned cut);
 
+// ---- convert_f8.c ----
+
+// Between codes of a type for which cpu_jit_is_f8 and floats.
+LLVMValueRef cpu_jit_from_f8(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
+                             bool wide, cx_hlo_elem e);
+LLVMValueRef cpu_jit_to_f8(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
+                           bool wide, cx_hlo_elem e);
+
 #endif

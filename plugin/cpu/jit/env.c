@@ -53,6 +53,7 @@ LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e)
     case CX_HLO_C128:
     case CX_HLO_F64: return env->f64;
     default:
+      if (cpu_jit_is_f8(e)) return env->i8;
       cpu_jit_fail(env, "an element type that is not compiled");
       return env->i8;
   }

@@ -26,6 +26,9 @@ typedef enum cpu_jit_class {
 // These need no LLVM: they are also in the engine itself (class.c,
 // scan_form.c).
 cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op);
+// A float of 8 bits with a sign, exponent and mantissa: only conversions from
+// and to it are compiled.
+bool cpu_jit_is_f8(cx_hlo_elem e);
 // Whether the producer of operand `i` may be in the same kernel as `op`.
 bool cpu_jit_fuses(const cx_hlo_op *op, size_t i);
 // An estimate of the time per element of the result, in ns on one thread of a

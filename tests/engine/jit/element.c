@@ -236,6 +236,66 @@ static void test_convert(void **state)
   }
 }
 
+// Floats whose bits are the upper 16 in all arrangements, with which every tie
+// is among them; with the next float and the one before.
+static const char near_ties[] =
+    "func.func @main(%%z: tensor<ui32>) -> (tensor<65536x%s>, "
+    "tensor<65536x%s>, tensor<65536x%s>) {\n"
+    "  %%i = stablehlo.iota dim = 0 : tensor<65536xui32>\n"
+    "  %%n = stablehlo.constant dense<16> : tensor<65536xui32>\n"
+    "  %%one = stablehlo.constant dense<1> : tensor<65536xui32>\n"
+    "  %%b = stablehlo.shift_left %%i, %%n : tensor<65536xui32>\n"
+    "  %%c = stablehlo.add %%b, %%one : tensor<65536xui32>\n"
+    "  %%d = stablehlo.subtract %%b, %%one : tensor<65536xui32>\n"
+    "  %%x = stablehlo.bitcast_convert %%b : (tensor<65536xui32>) -> "
+    "tensor<65536xf32>\n"
+    "  %%y = stablehlo.bitcast_convert %%c : (tensor<65536xui32>) -> "
+    "tensor<65536xf32>\n"
+    "  %%v = stablehlo.bitcast_convert %%d : (tensor<65536xui32>) -> "
+    "tensor<65536xf32>\n"
+    "  %%0 = stablehlo.convert %%x : (tensor<65536xf32>) -> tensor<65536x%s>\n"
+    "  %%1 = stablehlo.convert %%y : (tensor<65536xf32>) -> tensor<65536x%s>\n"
+    "  %%2 = stablehlo.convert %%v : (tensor<65536xf32>) -> tensor<65536x%s>\n"
+    "  return %%0, %%1, %%2 : tensor<65536x%s>, tensor<65536x%s>, "
+    "tensor<65536x%s>\n}";
+
+static void test_f8(void **state)
+{
+  (void)state;
+  static const char *const small[] = { "f8E5M2",       "f8E4M3",
+                                       "f8E3M4",       "f8E4M3FN",
+                                       "f8E5M2FNUZ",   "f8E4M3FNUZ",
+                                       "f8E4M3B11FNUZ" };
+  static const char *const others[] = { "i1",     "i8",      "i32", "ui64",
+                                        "bf16",   "f16",     "f32", "f64",
+                                        "f8E5M2", "f8E4M3FN" };
+  EACH(i, small)
+  {
+    const char *e = small[i];
+    char text[3000];
+    snprintf(text, sizeof text, near_ties, e, e, e, e, e, e, e, e, e);
+    harness_check(&(harness_case){ text, 0, HARNESS_PLAIN });
+    EACH(j, others)
+    {
+      if (strcmp(e, others[j]) == 0) continue;
+      char line[400], from[64], to[64];
+      snprintf(line, sizeof line, "%%x: tensor<275x%s>, %%y: tensor<275x%s>", e,
+               others[j]);
+      snprintf(from, sizeof from, "tensor<275x%s>", e);
+      snprintf(to, sizeof to, "tensor<275x%s>", others[j]);
+      many *m = many_new(line);
+      snprintf(line, sizeof line, "stablehlo.convert %%x : (%s) -> %s", from,
+               to);
+      add(m, line, to);
+      snprintf(line, sizeof line, "stablehlo.convert %%y : (%s) -> %s", to,
+               from);
+      add(m, line, from);
+      check(m, 0, HARNESS_SPECIAL);
+      test_free(m);
+    }
+  }
+}
+
 static void compares(const char *elem, size_t n, const char *type)
 {
   static const char *const directions[] = {
@@ -358,7 +418,7 @@ int main(void)
     cmocka_unit_test(test_math),    cmocka_unit_test(test_complex),
     cmocka_unit_test(test_convert), cmocka_unit_test(test_compare),
     cmocka_unit_test(test_select),  cmocka_unit_test(test_precision),
-    cmocka_unit_test(test_map),
+    cmocka_unit_test(test_map),     cmocka_unit_test(test_f8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,9 @@ static void fill_tensor(const cx_hlo_type *t, unsigned char *p, int fill,
   size_t n = (size_t)cx_hlo_type_elements(t);
   if (part != t->elem) n *= 2;
   for (size_t i = 0; i < n; i++) {
-    if (cx_hlo_elem_is_float(part)) {
+    if (!cx_hlo_elem_is_plain(part)) {
+      p[i] = (unsigned char)i;  // every code
+    } else if (cx_hlo_elem_is_float(part)) {
       fill_float(cx_hlo_elem_dtype(part), p + i * size, fill, s);
     } else {
       fill_int(part, p + i * size, fill, s);
@@ -156,7 +158,8 @@ static void compare_floats(const cx_hlo_type *t, const unsigned char *got,
 static void compare(const cx_hlo_type *t, const void *got, const void *want,
                     double tolerance, const char *what, const char *text)
 {
-  if (cx_hlo_elem_is_float(cx_hlo_elem_part(t->elem))) {
+  const cx_hlo_elem part = cx_hlo_elem_part(t->elem);
+  if (cx_hlo_elem_is_float(part) && cx_hlo_elem_is_plain(part)) {
     compare_floats(t, got, want, tolerance, what, text);
     return;
   }
