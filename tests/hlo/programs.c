@@ -255,7 +255,15 @@ static size_t dots(cx_hlo_builder *b, cx_hlo_value **out)
   cx_hlo_value *s = series(b, TYPE(I8, 2, 3), -100, 40);
   cx_hlo_value *t = series(b, TYPE(I8, 3, 2), 100, -30);
   out[4] = cx_hlo_dot_general(b, s, t, &plain, CX_HLO_I32);
-  return 5;
+  // Weights of 4 bits: they wrap.
+  cx_hlo_value *four = cx_hlo_convert(b, t, CX_HLO_I4);
+  four = cx_hlo_transpose(b, four, LIST(1, 0));
+  four = cx_hlo_convert(b, four, CX_HLO_F32);
+  const cx_hlo_dot_dims rows = { .lhs_contract = LIST(1),
+                                 .rhs_contract = LIST(1),
+                                 .n_contract = 1 };
+  out[5] = cx_hlo_dot_general(b, x, four, &rows, CX_HLO_INVALID);
+  return 6;
 }
 
 // Batch, height, width, feature; height, width, input, output.

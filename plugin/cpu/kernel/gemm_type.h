@@ -333,8 +333,32 @@ static void NAME(multiply_long)(const cpu_kernel_gemm *g, void *panels)
   }
 }
 
+// So few multiplications that packing would take longer.
+static void NAME(multiply_tiny)(const cpu_kernel_gemm *g)
+{
+  for (int64_t i = 0; i < g->m; i++) {
+    const T *a = (const T *)g->a + i * g->a_row;
+    T *to = (T *)g->c + i * g->ldc;
+    for (int64_t j = 0; j < g->n; j++) {
+      const T *b = (const T *)g->b + j * g->b_column;
+      T sum = 0;
+      for (int64_t p = 0; p < g->k; p++) {
+        sum += a[p * g->a_column] * b[p * g->b_row];
+      }
+      to[j] = g->mode == CPU_KERNEL_GEMM_SET   ? sum
+              : g->mode == CPU_KERNEL_GEMM_ADD ? to[j] + sum
+                                               : to[j] - sum;
+    }
+  }
+}
+
 static void NAME(multiply)(const cpu_kernel_gemm *g, void *panels)
 {
+  if (g->k <= GEMM_TINY_INNER && g->m <= GEMM_TINY && g->n <= GEMM_TINY &&
+      g->m * g->n * g->k <= GEMM_TINY) {
+    NAME(multiply_tiny)(g);
+    return;
+  }
   if (g->m == 1) {
     NAME(multiply_row)(g, 1);
     return;

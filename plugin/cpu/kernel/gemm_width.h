@@ -21,6 +21,10 @@
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
+// Multiplications, and inner elements, of a product that packing slows down.
+#define GEMM_TINY 128
+#define GEMM_TINY_INNER 8
+
 // Products that are added up in T; their sums are added up in TOTAL, so that
 // the rounding error of a long sum stays small.
 #define GEMM_BLOCK 128

@@ -213,6 +213,39 @@ static bool is_lossless(cx_hlo_elem from, cx_hlo_elem to)
   return to == CX_HLO_F32 && digits_of(from) != 0 && digits_of(from) <= 24;
 }
 
+// Whether loops compute with e, an integer.
+static bool is_byte_or_more(cx_hlo_elem e)
+{
+  return cx_hlo_elem_is_int(e) && cx_hlo_elem_is_plain(e);
+}
+
+// The source of a conversion to an integer of less than 8 bits, with all but
+// these bits of its lowest byte replaced by the sign, or by 0. NULL: it is
+// something else.
+static cx_hlo_value *low_bits(cpu_opt_walk *w, const cx_hlo_op *convert)
+{
+  const cx_hlo_elem e = elem_of(&convert->results[0]);
+  cx_hlo_value *source = convert->operands[0];
+  if (!cx_hlo_elem_is_int(e) || cx_hlo_elem_is_plain(e) ||
+      !is_byte_or_more(elem_of(source))) {
+    return NULL;
+  }
+  const bool u = cx_hlo_elem_is_unsigned(e);
+  const cx_hlo_elem byte = u ? CX_HLO_UI8 : CX_HLO_I8;
+  cx_hlo_value *x =
+      elem_of(source) == byte ? source : cx_hlo_convert(&w->b, source, byte);
+  if (x == NULL) return NULL;
+  cx_hlo_value *left =
+      cx_hlo_splat_int(&w->b, x->type.tensor, 8 - (int64_t)cx_hlo_elem_bits(e));
+  if (left == NULL) return NULL;
+  x = cx_hlo_binary(&w->b, CX_HLO_OP_SHIFT_LEFT, x, left);
+  return x == NULL ? NULL
+                   : cx_hlo_binary(&w->b,
+                                   u ? CX_HLO_OP_SHIFT_RIGHT_LOGICAL
+                                     : CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC,
+                                   x, left);
+}
+
 static cx_hlo_value *conversion(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
@@ -221,7 +254,11 @@ static cx_hlo_value *conversion(cpu_opt_walk *w, cx_hlo_op *op)
   const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_CONVERT);
   if (inner == NULL) return NULL;
   cx_hlo_value *source = inner->operands[0];
-  if (!is_lossless(elem_of(source), elem_of(x))) return NULL;
+  if (!is_lossless(elem_of(source), elem_of(x))) {
+    cx_hlo_value *low = low_bits(w, inner);
+    return low == NULL || elem_of(low) == to ? low
+                                             : cx_hlo_convert(&w->b, low, to);
+  }
   if (elem_of(source) == to) return source;
   return cx_hlo_convert(&w->b, source, to);
 }

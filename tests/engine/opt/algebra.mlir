@@ -304,6 +304,20 @@ func.func @main(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
   return %0 : tensor<2xf32>
 }
 // -> same
+// ==== algebra: through 4 bits
+func.func @main(%x: tensor<2xi8>) -> tensor<2xf32> {
+  %1 = stablehlo.convert %x : (tensor<2xi8>) -> tensor<2xi4>
+  %0 = stablehlo.convert %1 : (tensor<2xi4>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+// ->
+func.func @main(%x: tensor<2xi8>) -> tensor<2xf32> {
+  %3 = stablehlo.constant dense<4> : tensor<2xi8>
+  %2 = stablehlo.shift_left %x, %3 : tensor<2xi8>
+  %1 = stablehlo.shift_right_arithmetic %2, %3 : tensor<2xi8>
+  %0 = stablehlo.convert %1 : (tensor<2xi8>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
 // ==== algebra: an i32 does not fit f32
 func.func @main(%x: tensor<2xi32>, %y: tensor<2xi32>) -> tensor<2xi32> {
   %1 = stablehlo.convert %x : (tensor<2xi32>) -> tensor<2xf32>
