@@ -16,8 +16,8 @@
 #include "lower/lower.h"
 #include "opt/edit.h"
 #include "opt/opt.h"
-#include "opt/shardy.h"
 #include "opt/passes.h"
+#include "opt/shardy.h"
 #include "spmd/spmd.h"
 
 #define DEVICE_LIMIT (1 << 20)
