@@ -41,8 +41,13 @@ calx_status *cpu_api_shardings_fill(cpu_api_code *c)
   if (c->shardings.size == 0) return NULL;
   CALX_TRY(take(c, &at, c->info->n_params, &c->param_shardings,
                 &c->param_sharding_sizes));
-  return take(c, &at, c->info->n_results, &c->result_shardings,
-              &c->result_sharding_sizes);
+  CALX_TRY(take(c, &at, c->info->n_results, &c->result_shardings,
+                &c->result_sharding_sizes));
+  if (at == c->shardings.size) return NULL;
+  return cx_error(CALX_DATA_LOSS,
+                  "an executable with %zu bytes of shardings, of which %zu "
+                  "belong to no parameter and no result",
+                  c->shardings.size, c->shardings.size - at);
 }
 
 static PJRT_Error *of_parameters(
