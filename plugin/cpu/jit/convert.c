@@ -6,15 +6,6 @@
 // to odd, so that the second rounding is the only one that counts.
 #include "jit/element.h"
 
-cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
-                         unsigned lanes)
-{
-  const cpu_jit_math_env math = { env->context, env->module, b,
-                                  env->target->has_fma,
-                                  env->target->has_masks };
-  return maths_of(&math, wide, lanes);
-}
-
 // The emitter of code on floats that has as many lanes as x.
 static cpu_jit_ir floats_like(cpu_jit_env *env, LLVMBuilderRef b,
                               LLVMValueRef x)
@@ -22,14 +13,6 @@ static cpu_jit_ir floats_like(cpu_jit_env *env, LLVMBuilderRef b,
   LLVMTypeRef t = LLVMTypeOf(x);
   const bool vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
   return cpu_jit_ir_of(env, b, false, vector ? LLVMGetVectorSize(t) : 0);
-}
-
-LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
-                                unsigned cut)
-{
-  LLVMValueRef last = mask(m, right(m, bits, cut), 1);
-  LLVMValueRef half = whole(m, ((uint64_t)1 << (cut - 1)) - 1);
-  return plus(m, bits, plus(m, last, half));
 }
 
 // ---- bf16 ----

@@ -1,4 +1,5 @@
-// jit/convert_f8: floats of 8 bits, which registers hold as their codes.
+// jit/convert_f8: floats of 8 bits, which registers hold as their codes; and
+// the rounding of bits that the other conversions (convert.c) use too.
 #include "hlo/format.h"
 #include "jit/element.h"
 
@@ -7,6 +8,23 @@
 #define BIAS 127
 #define INFINITE 0x7F800000U
 #define QUIET_NAN 0x7FC00000U
+
+cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
+                         unsigned lanes)
+{
+  const cpu_jit_math_env math = { env->context, env->module, b,
+                                  env->target->has_fma,
+                                  env->target->has_masks };
+  return maths_of(&math, wide, lanes);
+}
+
+LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
+                                unsigned cut)
+{
+  LLVMValueRef last = mask(m, right(m, bits, cut), 1);
+  LLVMValueRef half = whole(m, ((uint64_t)1 << (cut - 1)) - 1);
+  return plus(m, bits, plus(m, last, half));
+}
 
 static cpu_jit_ir floats(cpu_jit_env *env, LLVMBuilderRef b, bool wide)
 {
