@@ -215,6 +215,7 @@ typedef struct XLA_FFI_ExecutionContext_Get_Args {
   XLA_FFI_TypeId *type_id;
   void *data;  // out
 } XLA_FFI_ExecutionContext_Get_Args;
+CX_XLA_FFI_SIZE(XLA_FFI_ExecutionContext_Get_Args, data, 40);
 
 typedef struct XLA_FFI_DeviceMemory_Allocate_Args {
   CX_XLA_FFI_HEAD;

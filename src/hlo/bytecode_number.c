@@ -1,4 +1,6 @@
 // hlo/bytecode: numbers, and the sections that they give the sizes of.
+#include <string.h>
+
 #include "hlo/bytecode_reader.h"
 
 // Zeros at the low end of the first byte count the bytes that follow it.
@@ -25,6 +27,15 @@ calx_status *cx_hlo_bytes_signed(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   uint64_t v = 0;
   CALX_TRY(cx_hlo_bytes_number(b, in, &v));
   *out = (int64_t)(v >> 1 ^ (0 - (v & 1)));
+  return NULL;
+}
+
+calx_status *cx_hlo_bytes_double(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 double *out)
+{
+  int64_t bits = 0;
+  CALX_TRY(cx_hlo_bytes_signed(b, in, &bits));
+  memcpy(out, &bits, sizeof bits);
   return NULL;
 }
 

@@ -81,13 +81,11 @@ static calx_status *put_body(writer *w, const cx_hlo_attr *attr,
   const cx_hlo_str s = attr->as.text;
   if (attr->kind != CX_HLO_ATTR_TEXT || s.n <= before + n ||
       memcmp(s.s, dialect, before - 1) != 0 ||
-      memcmp(s.s + before, name, n) != 0) {
+      memcmp(s.s + before, name, n) != 0 ||
+      s.s[before + n] == '_') {  // a longer name
     return CX_HLO_BYTES_FAIL(w->b, at, "a part must be #sdy.%s", name);
   }
   const bool wrapped = s.s[before - 1] == '<';
-  if (s.s[before + n] == '_') {  // a longer name
-    return CX_HLO_BYTES_FAIL(w->b, at, "a part must be #sdy.%s", name);
-  }
   cx_text_append_n(&w->text, s.s + before + n, s.n - before - n - wrapped);
   return check_size(w);
 }

@@ -12,7 +12,8 @@ calx_status *cx_hlo_bytes_check_text(cx_hlo_bytecode *b, const char *at,
 {
   if (text->size <= CX_HLO_EXPANSION - b->r->expanded) return NULL;
   return CX_HLO_BYTES_FAIL(
-      b, at, "attributes and types have more than %d parts", CX_HLO_EXPANSION);
+      b, at, "the texts of attributes and types have more than %d bytes",
+      CX_HLO_EXPANSION);
 }
 
 calx_status *cx_hlo_bytes_take_text(cx_hlo_bytecode *b, const char *at,
@@ -39,15 +40,6 @@ calx_status *cx_hlo_bytes_text_attr(cx_hlo_bytecode *b, const char *at,
   }
   *out = attr;
   return cx_hlo_bytes_take_text(b, at, text, &attr->as.text);
-}
-
-calx_status *cx_hlo_bytes_double(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                 double *out)
-{
-  int64_t bits = 0;
-  CALX_TRY(cx_hlo_bytes_signed(b, in, &bits));
-  memcpy(out, &bits, sizeof bits);
-  return NULL;
 }
 
 // ---- quantized types ----
@@ -140,7 +132,7 @@ static calx_status *read_quantized(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   storage s = { .axis = -1 };
   double scale = 0;
   int64_t zero_point = 0;
-  uint64_t axis = 0;
+  size_t axis = 0;
   CALX_TRY(cx_hlo_bytes_number(b, in, &s.is_signed));
   CALX_TRY(cx_hlo_bytes_elem(b, in, &s.stored));
   CALX_TRY(cx_hlo_bytes_elem(b, in, &s.expressed));
@@ -205,7 +197,8 @@ static calx_status *read_axis(cx_hlo_bytecode *b, cx_hlo_bytes *in, bool is_use,
     if (flag != 0) {
       CALX_TRY(cx_hlo_bytes_attr(b, in, &sub));
       if (!is_attr(sub, part)) {
-        return CX_HLO_BYTES_FAIL(b, at, "an axis has another part than one");
+        return CX_HLO_BYTES_FAIL(
+            b, at, "the part of an axis must be #stablehlo<sub_axis_info…>");
       }
       const cx_hlo_str s = sub->as.text;
       cx_text_append(text, ", sub_axis_info = ");
@@ -233,7 +226,7 @@ static calx_status *read_axes(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   for (size_t i = 0; i < axes->as.list.n; i++) {
     const cx_hlo_attr *axis = axes->as.list.items[i];
     if (!is_attr(axis, "#stablehlo.")) {
-      return CX_HLO_BYTES_FAIL(b, at, "axis %zu is another attribute", i);
+      return CX_HLO_BYTES_FAIL(b, at, "axis %zu is no axis", i);
     }
     cx_text_append(text, i == 0 ? "" : ", ");
     cx_hlo_attr_print(text, axis);

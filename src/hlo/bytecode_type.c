@@ -198,9 +198,9 @@ static calx_status *read_quantized(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 }
 
 // tensor ::= rank size* element; a size of INT64_MIN is dynamic.
-// `word`: tensor or memref.
+// A buffer (memref) is written alike, and is kept as text.
 static calx_status *read_shaped(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                const char *word, cx_hlo_any *out)
+                                bool is_buffer, cx_hlo_any *out)
 {
   const char *at = in->at;
   size_t rank = 0;
@@ -213,18 +213,19 @@ static calx_status *read_shaped(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   }
   for (size_t i = 0; i < rank; i++) {
     CALX_TRY(cx_hlo_bytes_signed(b, in, &dims[i]));
-    if (dims[i] == INT64_MIN)
+    if (dims[i] == INT64_MIN) {
       dims[i] = -1;
-    else if (dims[i] < 0) {
+    } else if (dims[i] < 0) {
       return CX_HLO_BYTES_FAIL(b, at, "dimension %zu has size %lld", i,
                                (long long)dims[i]);
     }
   }
   cx_hlo_any elem;
   CALX_TRY(cx_hlo_bytes_type(b, in, &elem));
-  if (*word != 't' || elem.non_tensor == NULL ||
+  if (is_buffer || elem.non_tensor == NULL ||
       elem.non_tensor->kind != CX_HLO_NON_TENSOR_ELEMENT) {
-    return make_text_tensor(b, at, word, dims, rank, &elem, out);
+    return make_text_tensor(b, at, is_buffer ? "memref" : "tensor", dims, rank,
+                            &elem, out);
   }
   out->tensor = (cx_hlo_type){ elem.non_tensor->elem, rank, dims };
   if (cx_hlo_elem_class(out->tensor.elem) != 0) return NULL;
@@ -235,7 +236,7 @@ static calx_status *read_shaped(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 static calx_status *read_tensor(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                 cx_hlo_any *out)
 {
-  return read_shaped(b, in, "tensor", out);
+  return read_shaped(b, in, false, out);
 }
 
 static calx_status *read_encoded(cx_hlo_bytecode *b, cx_hlo_bytes *in,
@@ -332,7 +333,7 @@ static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     case VHLO_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
     case VHLO_QUANTIZED: return read_quantized(b, in, false, out);
     case VHLO_QUANTIZED_AXIS: return read_quantized(b, in, true, out);
-    case VHLO_BUFFER: return read_shaped(b, in, "memref", out);
+    case VHLO_BUFFER: return read_shaped(b, in, true, out);
     case VHLO_UNRANKED: return read_unranked(b, in, out);
     case VHLO_FUTURE: return read_parts(b, in, CX_HLO_NON_TENSOR_FUTURE, out);
     default:

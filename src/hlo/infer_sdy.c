@@ -1,6 +1,6 @@
 // hlo/infer: operations of Shardy, which say how values are split among devices
-// (github.com/openxla/shardy). They are no operations of ops.def: a compiler
-// removes them first (src/spmd).
+// (github.com/openxla/shardy). They are no operations of ops.def. A compiler
+// removes them first: opt/shardy.c for one partition, src/spmd for several.
 #include "hlo/infer.h"
 
 static calx_status *identity(cx_hlo_infer *in)

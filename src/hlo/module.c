@@ -211,6 +211,15 @@ static const cx_hlo_attr_rule *find_rule(const cx_hlo_op *op, cx_hlo_attr_id id,
   return NULL;
 }
 
+const cx_hlo_attr *cx_hlo_named_attr(const cx_hlo_named *items, size_t n,
+                                     const char *name)
+{
+  for (size_t i = 0; i < n; i++) {
+    if (cx_hlo_str_equal(items[i].name, name)) return items[i].attr;
+  }
+  return NULL;
+}
+
 const cx_hlo_attr *cx_hlo_op_attr(const cx_hlo_op *op, cx_hlo_attr_id id)
 {
   const cx_hlo_attr *attr = NULL;

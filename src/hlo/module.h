@@ -323,6 +323,9 @@ bool cx_hlo_any_equal(const cx_hlo_any *a, const cx_hlo_any *b);
 // The last operation of the block; NULL where it is no return.
 cx_hlo_op *cx_hlo_terminator(const cx_hlo_block *block);
 
+// The attribute of this name in a list; NULL: there is none.
+const cx_hlo_attr *cx_hlo_named_attr(const cx_hlo_named *items, size_t n,
+                                     const char *name);
 // An attribute of `op`; NULL: it is absent, or ops.def does not have it.
 const cx_hlo_attr *cx_hlo_op_attr(const cx_hlo_op *op, cx_hlo_attr_id id);
 // The value of an attribute; where it is absent, its default in ops.def.

@@ -30,8 +30,8 @@ cx_hlo_value *cx_spmd_reshard(cx_spmd_state *s, cx_hlo_value *v,
 // Combines the values of the devices that differ along these axes.
 cx_hlo_value *cx_spmd_all_reduce(cx_spmd_state *s, cx_hlo_op_kind combine,
                                  cx_hlo_value *v, cx_spmd_axes axes);
-// Makes the parts of the results of an operation that has a rule.
-void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op,
-                       cx_hlo_region *const *regions);
+// Makes the parts of the results of an operation whose regions are made. The
+// new operation takes them.
+void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op);
 
 #endif

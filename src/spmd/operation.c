@@ -109,11 +109,11 @@ static void fit_attrs(cx_spmd_state *s, cx_hlo_op *to, const cx_hlo_op *op,
   }
 }
 
-static void move_regions(cx_hlo_op *to, cx_hlo_region *const *regions)
+static void move_regions(cx_hlo_op *to, const cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < to->n_regions; i++) {
-    to->regions[i].first = regions[i]->first;
-    to->regions[i].last = regions[i]->last;
+    to->regions[i].first = op->regions[i].first;
+    to->regions[i].last = op->regions[i].last;
     for (cx_hlo_block *b = to->regions[i].first; b != NULL; b = b->next) {
       b->region = &to->regions[i];
     }
@@ -122,7 +122,6 @@ static void move_regions(cx_hlo_op *to, cx_hlo_region *const *regions)
 
 static cx_hlo_op *run(cx_spmd_state *s, const cx_hlo_op *op,
                       cx_hlo_value *const *operands,
-                      cx_hlo_region *const *regions,
                       const cx_spmd_sharding *parts)
 {
   cx_hlo_op *to = cx_hlo_build_begin(&s->b, op->kind, operands, op->n_operands,
@@ -133,7 +132,7 @@ static cx_hlo_op *run(cx_spmd_state *s, const cx_hlo_op *op,
   to->name = op->name;
   to->extra = op->extra;
   to->n_extra = op->n_extra;
-  move_regions(to, regions);
+  move_regions(to, op);
   for (uint32_t i = 0; i < op->n_results; i++) {
     to->results[i].type = op->results[i].type;
     if (op->results[i].type.non_tensor != NULL) continue;
@@ -177,8 +176,7 @@ static void finish(cx_spmd_state *s, const cx_spmd_rule *r, cx_hlo_op *op,
   }
 }
 
-void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op,
-                       cx_hlo_region *const *regions)
+void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op)
 {
   const cx_spmd_rule *r = op->n_results > 0 ? s->rules[op->results[0].number]
                                             : cx_spmd_rule_of(&s->arena, op);
@@ -199,6 +197,6 @@ void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op,
     operands[i] =
         cx_spmd_reshard(s, s->local[number], &s->want[number], parts[i].dims);
   }
-  cx_hlo_op *to = run(s, op, operands, regions, parts + op->n_operands);
+  cx_hlo_op *to = run(s, op, operands, parts + op->n_operands);
   if (to != NULL) finish(s, r, op, to, axes, parts + op->n_operands);
 }

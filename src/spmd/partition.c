@@ -17,13 +17,10 @@ static bool is_manual(const cx_hlo_op *op)
 
 static const cx_hlo_attr *extra(const cx_hlo_op *op, const char *name)
 {
-  for (uint32_t i = 0; i < op->n_extra; i++) {
-    if (cx_hlo_str_equal(op->extra[i].name, name)) return op->extra[i].attr;
-  }
-  return NULL;
+  return cx_hlo_named_attr(op->extra, op->n_extra, name);
 }
 
-bool cx_spmd_has_shardings(const cx_hlo_module *m)
+bool cx_spmd_has_mesh(const cx_hlo_module *m)
 {
   for (const cx_hlo_op *op = m->others.first; op != NULL; op = op->next) {
     if (cx_hlo_str_equal(op->name, "sdy.mesh")) return true;
@@ -68,14 +65,10 @@ static calx_status *make_region(cx_spmd_state *s, cx_hlo_region *region)
 
 static calx_status *make_op(cx_spmd_state *s, cx_hlo_op *op)
 {
-  cx_hlo_region **regions =
-      CX_ARENA_ARRAY(&s->arena, cx_hlo_region *, op->n_regions + 1u);
-  if (regions == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < op->n_regions; i++) {
     CALX_TRY(make_region(s, &op->regions[i]));
-    regions[i] = &op->regions[i];
   }
-  cx_spmd_operation(s, op, regions);
+  cx_spmd_operation(s, op);
   return NULL;
 }
 
@@ -211,28 +204,24 @@ static calx_status *make_params(cx_spmd_state *s, cx_hlo_func *f)
   return NULL;
 }
 
-static const cx_hlo_attr *result_attr(const cx_hlo_func *f, size_t i)
+static const cx_hlo_attr *result_sharding(const cx_hlo_func *f, size_t i)
 {
-  for (size_t k = 0; f->result_attrs != NULL && k < f->result_attrs[i].n; k++) {
-    const cx_hlo_named *item = &f->result_attrs[i].items[k];
-    if (cx_hlo_str_equal(item->name, "sdy.sharding")) return item->attr;
-  }
-  return NULL;
+  if (f->result_attrs == NULL) return NULL;
+  return cx_hlo_named_attr(f->result_attrs[i].items, f->result_attrs[i].n,
+                           "sdy.sharding");
 }
 
-// Donated memory can be taken only by a part of the same size.
+// A parameter whose part has not the type of the result's gives it no memory.
 static void drop_alias(cx_hlo_func *f, size_t result)
 {
   for (size_t p = 0; f->param_attrs != NULL && p < f->n_params; p++) {
     cx_hlo_named_list *list = &f->param_attrs[p];
-    for (size_t k = 0; k < list->n; k++) {
-      const cx_hlo_named *item = &list->items[k];
-      if (cx_hlo_str_equal(item->name, "tf.aliasing_output") &&
-          item->attr->kind == CX_HLO_ATTR_INT &&
-          item->attr->as.integer == (int64_t)result &&
-          !cx_hlo_any_equal(&f->params[p], &f->results[result])) {
-        list->n = 0;
-      }
+    const cx_hlo_attr *attr =
+        cx_hlo_named_attr(list->items, list->n, "tf.aliasing_output");
+    if (attr != NULL && attr->kind == CX_HLO_ATTR_INT &&
+        attr->as.integer == (int64_t)result &&
+        !cx_hlo_any_equal(&f->params[p], &f->results[result])) {
+      list->n = 0;
     }
   }
 }
@@ -247,7 +236,7 @@ static calx_status *make_results(cx_spmd_state *s, cx_hlo_func *f,
   if (types == NULL || values == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n && s->b.failed == NULL; i++) {
     const cx_hlo_value *v = end->operands[i];
-    const cx_hlo_attr *attr = result_attr(f, i);
+    const cx_hlo_attr *attr = result_sharding(f, i);
     cx_spmd_sharding split = s->want[v->number];
     if (attr != NULL) {
       CALX_TRY(
@@ -256,7 +245,7 @@ static calx_status *make_results(cx_spmd_state *s, cx_hlo_func *f,
     values[i] = cx_spmd_reshard(s, s->local[v->number], &s->want[v->number],
                                 split.dims);
     if (values[i] != NULL) types[i] = values[i]->type;
-    cx_spmd_write(&s->mesh, &split, out);
+    cx_spmd_write(&s->mesh, &s->arena, &split, out);
   }
   cx_hlo_build_end(
       &s->b, cx_hlo_build_begin(&s->b, CX_HLO_OP_FUNC_RETURN, values, n, 0, 0));
@@ -280,7 +269,7 @@ static calx_status *partition(cx_spmd_state *s, cx_hlo_func *f, cx_text *out)
   cx_hlo_op *first = body->first;
   CALX_TRY(cx_spmd_propagate(s, f));
   for (size_t i = 0; i < body->n_args; i++) {
-    cx_spmd_write(&s->mesh, &s->want[body->args[i].number], out);
+    cx_spmd_write(&s->mesh, &s->arena, &s->want[body->args[i].number], out);
   }
   CALX_TRY(make_params(s, f));
   CALX_TRY(make_block(s, first));

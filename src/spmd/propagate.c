@@ -2,10 +2,10 @@
 //
 // Each operation extends the lists of axes of dimensions that are cut together
 // to the longest of them, forward and backward over the program, until nothing
-// changes. A list only grows, so this ends. What the program asks for stays as
-// it is.
+// changes or the sweeps are used up. What the program asks for stays as it is.
 #include "spmd/internal.h"
 
+// Bounds the time. Any shardings give a right program.
 enum { MOST_SWEEPS = 64 };
 
 // Extends one dimension by those of the axes that it can take.
@@ -29,24 +29,33 @@ static bool extend(cx_spmd_state *s, const cx_hlo_value *v, size_t d,
   return changed;
 }
 
+// The longest list of a dimension of the factor, where all begin alike.
+static cx_spmd_axes longest(const cx_spmd_state *s, const cx_spmd_rule *r,
+                            size_t f)
+{
+  cx_spmd_axes best = 0;
+  for (size_t t = 0; t < r->n_tensors; t++) {
+    const cx_spmd_sharding *w = &s->want[r->tensors[t]->number];
+    for (size_t d = 0; d < w->rank; d++) {
+      if (r->factors[t][d] == (int32_t)f &&
+          cx_spmd_axes_common(best, w->dims[d]) == cx_spmd_axes_count(best)) {
+        best = w->dims[d];
+      }
+    }
+  }
+  return best;
+}
+
 static bool spread(cx_spmd_state *s, const cx_spmd_rule *r)
 {
   bool changed = false;
   for (size_t f = 0; f < r->n_factors; f++) {
-    cx_spmd_axes best = 0;
-    for (int pass = 0; pass < 2; pass++) {
-      for (size_t t = 0; t < r->n_tensors; t++) {
-        const cx_hlo_value *v = r->tensors[t];
-        for (size_t d = 0; d < v->type.tensor.rank; d++) {
-          if (r->factors[t][d] != (int32_t)f) continue;
-          const cx_spmd_axes has = s->want[v->number].dims[d];
-          const size_t n = cx_spmd_axes_count(best);
-          if (pass == 1) {
-            changed = extend(s, v, d, best) || changed;
-          } else if (cx_spmd_axes_common(best, has) == n) {
-            best = has;
-          }
-        }
+    const cx_spmd_axes axes = longest(s, r, f);
+    for (size_t t = 0; axes != 0 && t < r->n_tensors; t++) {
+      const size_t rank = s->want[r->tensors[t]->number].rank;
+      for (size_t d = 0; d < rank; d++) {
+        if (r->factors[t][d] != (int32_t)f) continue;
+        changed = extend(s, r->tensors[t], d, axes) || changed;
       }
     }
   }
@@ -72,15 +81,6 @@ static bool sweep(cx_spmd_state *s, const cx_hlo_block *block, bool forward)
 
 // ---- the beginning ----
 
-static const cx_hlo_attr *named(const cx_hlo_named *items, size_t n,
-                                const char *name)
-{
-  for (size_t i = 0; i < n; i++) {
-    if (cx_hlo_str_equal(items[i].name, name)) return items[i].attr;
-  }
-  return NULL;
-}
-
 static calx_status *begin_value(cx_spmd_state *s, const cx_hlo_value *v,
                                 bool open)
 {
@@ -98,9 +98,10 @@ static calx_status *begin_manual(cx_spmd_state *s, const cx_hlo_op *op)
   cx_hlo_value **results = CX_ARENA_ARRAY(&s->arena, cx_hlo_value *, n);
   if (out == NULL || results == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < op->n_results; i++) results[i] = &op->results[i];
-  CALX_TRY(cx_spmd_read_list(&s->mesh, &s->arena,
-                             named(op->extra, op->n_extra, "out_shardings"),
-                             results, op->n_results, out));
+  CALX_TRY(cx_spmd_read_list(
+      &s->mesh, &s->arena,
+      cx_hlo_named_attr(op->extra, op->n_extra, "out_shardings"), results,
+      op->n_results, out));
   for (uint32_t i = 0; i < op->n_results; i++) {
     s->want[op->results[i].number] = out[i];
   }
@@ -118,7 +119,8 @@ static calx_status *begin_op(cx_spmd_state *s, const cx_hlo_op *op)
   if (cx_hlo_str_equal(op->name, "sdy.sharding_constraint") ||
       cx_hlo_str_equal(op->name, "sdy.reshard")) {
     return cx_spmd_read_sharding(
-        &s->mesh, &s->arena, named(op->extra, op->n_extra, "sharding"),
+        &s->mesh, &s->arena,
+        cx_hlo_named_attr(op->extra, op->n_extra, "sharding"),
         &op->results[0].type, &s->want[op->results[0].number]);
   }
   return cx_hlo_str_equal(op->name, "sdy.manual_computation")
@@ -146,7 +148,8 @@ static calx_status *begin_params(cx_spmd_state *s, const cx_hlo_func *f)
   const cx_hlo_block *body = f->body.first;
   for (size_t i = 0; i < body->n_args && f->param_attrs != NULL; i++) {
     const cx_hlo_named_list *list = &f->param_attrs[i];
-    const cx_hlo_attr *attr = named(list->items, list->n, "sdy.sharding");
+    const cx_hlo_attr *attr =
+        cx_hlo_named_attr(list->items, list->n, "sdy.sharding");
     if (attr == NULL) continue;
     cx_spmd_sharding *want = &s->want[body->args[i].number];
     CALX_TRY(cx_spmd_read_sharding(&s->mesh, &s->arena, attr,

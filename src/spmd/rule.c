@@ -1,6 +1,7 @@
 #include "spmd/rule.h"
 
 #include "hlo/infer.h"
+#include "spmd/spmd.h"
 
 typedef cx_spmd_rule rule;
 

@@ -23,8 +23,6 @@ typedef struct cx_spmd_rule {
   cx_hlo_op_kind combine;
 } cx_spmd_rule;
 
-// Whether the result is the operand, which may be split in another way.
-bool cx_spmd_is_identity(const cx_hlo_op *op);
 // NULL: there is no memory.
 cx_spmd_rule *cx_spmd_rule_of(cx_arena *arena, const cx_hlo_op *op);
 

@@ -137,12 +137,12 @@ static calx_status *check(const sdy_reader *r, const cx_hlo_any *type,
                         cx_hlo_shape(&type->tensor).s);
     }
     all = cx_spmd_axes_join(all, out->dims[d]);
-    const int64_t parts = cx_spmd_parts(r->mesh, out->dims[d]);
     if (cx_spmd_fits(r->mesh, type->tensor.dims[d], out->dims[d])) continue;
     return cx_error(CALX_UNIMPLEMENTED,
                     "sdy: dimension %zu of %s is split into %" PRId64
                     " parts, which are not equal",
-                    d, cx_hlo_shape(&type->tensor).s, parts);
+                    d, cx_hlo_shape(&type->tensor).s,
+                    cx_spmd_parts(r->mesh, out->dims[d]));
   }
   return NULL;
 }
@@ -240,14 +240,6 @@ calx_status *cx_spmd_read_manual(const cx_spmd_mesh *mesh,
 
 // ---- meshes ----
 
-static const cx_hlo_attr *extra(const cx_hlo_op *op, const char *name)
-{
-  for (uint32_t i = 0; i < op->n_extra; i++) {
-    if (cx_hlo_str_equal(op->extra[i].name, name)) return op->extra[i].attr;
-  }
-  return NULL;
-}
-
 // '[' (string '=' integer (',' …)*)? ']'
 static calx_status *read_axes(sdy_reader *r, cx_spmd_mesh *out)
 {
@@ -327,7 +319,8 @@ static calx_status *read_mesh(const cx_hlo_op *op, cx_arena *arena,
                               cx_spmd_mesh *out)
 {
   cx_hlo_str text = { NULL, 0 };
-  CALX_TRY(text_of(extra(op, "mesh"), "the mesh", &text));
+  CALX_TRY(text_of(cx_hlo_named_attr(op->extra, op->n_extra, "mesh"),
+                   "the mesh", &text));
   sdy_reader r = reader_of(text, NULL, arena);
   *out = (cx_spmd_mesh){ .n_devices = 1 };
   CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.mesh"));

@@ -20,7 +20,7 @@ typedef struct cx_spmd_sharding {
 bool cx_spmd_sharding_new(cx_arena *arena, size_t rank, bool open,
                           cx_spmd_sharding *out);
 bool cx_spmd_uses(const cx_spmd_sharding *s, size_t axis);
-// Whether the axes, which follow those that the dimension has, can split it.
+// Whether the axes cut a dimension of this size evenly.
 bool cx_spmd_fits(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes axes);
 
 // Reads all sdy.mesh of the module. They may repeat one mesh under several

@@ -10,7 +10,11 @@
 #include "hlo/module.h"
 
 // Whether the program has a mesh.
-bool cx_spmd_has_shardings(const cx_hlo_module *m);
+bool cx_spmd_has_mesh(const cx_hlo_module *m);
+
+// Whether the result of the operation is its operand, which may be split in
+// another way. Reads only the name.
+bool cx_spmd_is_identity(const cx_hlo_op *op);
 
 // Partitions the entry of the module in place. It must have no calls. Its
 // parameters and results become the parts that a device has; parameters

@@ -13,13 +13,8 @@ enum {
 
 static void put_varint(cx_text *out, uint64_t v)
 {
-  char byte = 0;
-  for (; v > 127; v >>= 7) {
-    byte = (char)((v & 127) | 128);
-    cx_text_char(out, byte);
-  }
-  byte = (char)v;
-  cx_text_char(out, byte);
+  for (; v > 127; v >>= 7) cx_text_char(out, (char)((v & 127) | 128));
+  cx_text_char(out, (char)v);
 }
 
 static void put_field(cx_text *out, uint64_t field, uint64_t v)
@@ -29,8 +24,8 @@ static void put_field(cx_text *out, uint64_t field, uint64_t v)
 }
 
 // The tiles' devices: dimensions as of the tensor, then one for the copies.
-static void put_tiles(const cx_spmd_mesh *mesh, const cx_spmd_sharding *s,
-                      cx_text *out)
+static void put_tiles(const cx_spmd_mesh *mesh, cx_arena *arena,
+                      const cx_spmd_sharding *s, cx_text *out)
 {
   cx_spmd_axes all = 0, rest = 0;
   for (size_t d = 0; d < s->rank; d++) {
@@ -47,22 +42,28 @@ static void put_tiles(const cx_spmd_mesh *mesh, const cx_spmd_sharding *s,
     put_field(out, FIELD_LAST_IS_REPLICATED, 1);
   }
   all = cx_spmd_axes_join(all, rest);
-  for (int64_t tile = 0; tile < mesh->n_devices; tile++) {
-    int64_t p = 0;
-    while (cx_spmd_part_at(mesh, all, p) != tile) p++;
-    put_field(out, FIELD_DEVICES, (uint64_t)mesh->ids[p]);
+  const size_t n = (size_t)mesh->n_devices;
+  int64_t *ids = CX_ARENA_ARRAY(arena, int64_t, n);
+  if (ids == NULL) {
+    out->failed = true;
+    return;
+  }
+  // The tiles are the parts that all axes make: one group has every device.
+  cx_spmd_groups(mesh, all, ids);
+  for (size_t i = 0; i < n; i++) {
+    put_field(out, FIELD_DEVICES, (uint64_t)ids[i]);
   }
 }
 
-void cx_spmd_write(const cx_spmd_mesh *mesh, const cx_spmd_sharding *s,
-                   cx_text *out)
+void cx_spmd_write(const cx_spmd_mesh *mesh, cx_arena *arena,
+                   const cx_spmd_sharding *s, cx_text *out)
 {
   const size_t start = out->size;
   bool whole = true;
   for (size_t d = 0; d < s->rank; d++) whole = whole && s->dims[d] == 0;
   cx_text_append_n(out, "\0\0\0", 4);
   put_field(out, FIELD_TYPE, whole ? REPLICATED : OTHER);
-  if (!whole) put_tiles(mesh, s, out);
+  if (!whole) put_tiles(mesh, arena, s, out);
   if (out->size < start + 4) return;  // there was no memory
   const size_t n = out->size - start - 4;
   for (int i = 0; i < 4; i++) out->data[start + (size_t)i] = (char)(n >> 8 * i);

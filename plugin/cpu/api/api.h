@@ -233,6 +233,7 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
 // not need one.
 calx_status *cpu_api_world_check_segment(const cpu_api_world *w) CALX_MUST_USE;
 calx_status *cpu_api_topology_new(size_t n, size_t per_process,
+                                  const char *platform,
                                   PJRT_TopologyDescription **out) CALX_MUST_USE;
 void cpu_api_topology_free(PJRT_TopologyDescription *topology);
 

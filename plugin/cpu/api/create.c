@@ -116,9 +116,7 @@ static calx_status *open_client(PJRT_Client *c)
   }
   CALX_TRY(cpu_threads_new(threads, &c->compile_threads));
   CALX_TRY(join_world(c));
-  CALX_TRY(cpu_api_topology_new(n, w->per_process, &c->topology));
-  c->topology->platform = w->platform;
-  return NULL;
+  return cpu_api_topology_new(n, w->per_process, w->platform, &c->topology);
 }
 
 static calx_status *create(const PJRT_NamedValue *options, size_t n_options,

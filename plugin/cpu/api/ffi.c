@@ -100,6 +100,8 @@ PJRT_Error *cpu_api_PJRT_ExecuteContext_Destroy(
 static PJRT_Error *register_handler(PJRT_FFI_Register_Handler_Args *args)
 {
   CPU_API_ENTER(PJRT_FFI_Register_Handler, target_name);
+  // The platform's name is not asked for: what is registered with this plugin
+  // is to run on it, and clients have several names for a CPU.
   const cx_hlo_str name = { args->target_name, args->target_name_size };
   // An object pointer that is a function's, which POSIX allows.
   XLA_FFI_Handler *handler = NULL;

@@ -63,7 +63,8 @@ static void spin(PJRT_Device *d)
 static void work(void *user)
 {
   PJRT_Device *d = user;
-  const bool spins = cpu_threads_cores() > 1;
+  // The callers of the other devices have no core to spare.
+  const bool spins = d->client->n_local < (size_t)cpu_threads_cores();
   cx_lock(&d->lock);
   for (;;) {
     while (d->busy || (d->first == NULL && !d->stopping)) {

@@ -13,16 +13,13 @@ static calx_status *take(cpu_api_code *c, size_t *at, size_t n,
   size_t *sizes = CX_ARENA_ARRAY(&c->arena, size_t, n + 1);
   if (list == NULL || sizes == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
+    const size_t left = text->size - *at;
     uint32_t size = 0;
-    if (text->size - *at >= sizeof size) {
-      memcpy(&size, text->data + *at, sizeof size);
-    }
-    if (text->size - *at < sizeof size ||
-        text->size - *at - sizeof size < size) {
+    if (left >= sizeof size) memcpy(&size, text->data + *at, sizeof size);
+    if (left < sizeof size || left - sizeof size < size) {
       return cx_error(
           CALX_DATA_LOSS,
-          "an executable with %zu bytes of shardings, which are too "
-          "few",
+          "an executable with %zu bytes of shardings, which are too few",
           text->size);
     }
     list[i] = text->data + *at + sizeof size;

@@ -1,8 +1,8 @@
 // api/topology: descriptions of devices that need not exist.
 //
 // A topology is a number of devices in all, and per process. Its serialised
-// form is a line of text with these numbers ("4", or "4 by 2"), and its
-// fingerprint is the hash of that line.
+// form is a line of text with these numbers ("4", or "4 by 2") and with the
+// platform where that is "cpu"; its fingerprint is the hash of that line.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 #define LINE CPU_API_PLATFORM " topology 1: "
 #define BY " by "
+#define AS_CPU " as cpu"
 
 typedef struct line {
   char s[64];
@@ -29,13 +30,14 @@ void cpu_api_describe(PJRT_DeviceDescription *description, int id, int process)
 }
 
 calx_status *cpu_api_topology_new(size_t n, size_t per_process,
+                                  const char *platform,
                                   PJRT_TopologyDescription **out)
 {
   PJRT_TopologyDescription *t = cx_calloc(1, sizeof *t);
   if (t == NULL) return cx_out_of_memory();
   t->n = n;
   t->per_process = per_process;
-  t->platform = CPU_API_PLATFORM;
+  t->platform = platform;
   t->descriptions = cx_calloc(n, sizeof *t->descriptions);
   t->list = cx_calloc(n, sizeof(PJRT_DeviceDescription *));
   if (t->descriptions == NULL || t->list == NULL) {
@@ -63,7 +65,11 @@ static line line_of(const PJRT_TopologyDescription *t)
   line text;
   int n = snprintf(text.s, sizeof text.s, LINE "%zu", t->n);
   if (t->per_process != t->n) {
-    snprintf(text.s + n, sizeof text.s - (size_t)n, BY "%zu", t->per_process);
+    n += snprintf(text.s + n, sizeof text.s - (size_t)n, BY "%zu",
+                  t->per_process);
+  }
+  if (strcmp(t->platform, CPU_API_PLATFORM) != 0) {
+    snprintf(text.s + n, sizeof text.s - (size_t)n, AS_CPU);
   }
   return text;
 }
@@ -83,8 +89,7 @@ static calx_status *create(const PJRT_TopologyDescription_Create_Args *args,
   cpu_api_world w;
   CALX_TRY(cpu_api_world_read(args->create_options, args->num_options, &w));
   CALX_TRY(cpu_api_topology_new((size_t)w.n_processes * w.per_process,
-                                w.per_process, out));
-  (*out)->platform = w.platform;
+                                w.per_process, w.platform, out));
   return NULL;
 }
 
@@ -171,8 +176,13 @@ static calx_status *deserialize(const char *bytes, size_t size,
       at += strlen(BY);
       per_process = read_number(&at);
     }
+    const char *platform = CPU_API_PLATFORM;
+    if (strcmp(at, AS_CPU) == 0) {
+      at += strlen(AS_CPU);
+      platform = "cpu";
+    }
     if (n != 0 && per_process != 0 && n % per_process == 0 && *at == '\0') {
-      return cpu_api_topology_new(n, per_process, out);
+      return cpu_api_topology_new(n, per_process, platform, out);
     }
   }
   return cx_invalid("%zu bytes that are no serialised topology of calx_cpu",

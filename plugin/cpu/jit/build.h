@@ -189,6 +189,16 @@ static inline LLVMValueRef right(const cpu_jit_ir *m, LLVMValueRef a,
   return LLVMBuildLShr(m->b, a, whole(m, by), "");
 }
 
+// The bits of floats rounded to nearest even at bit `cut`. Those below are not
+// cleared.
+static inline LLVMValueRef round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
+                                      unsigned cut)
+{
+  LLVMValueRef last = mask(m, right(m, bits, cut), 1);
+  LLVMValueRef half = whole(m, ((uint64_t)1 << (cut - 1)) - 1);
+  return plus(m, bits, plus(m, last, half));
+}
+
 // Of the format: bits of the fraction, bias of the exponent, the bits of 1.0,
 // the smallest normal number, and 1.5 * 2^fraction, whose sum with a number of
 // less than 2^(fraction-2) is that number rounded to an integer.

@@ -228,16 +228,16 @@ bool cpu_jit_has_pieces(const cx_hlo_op *op)
   const cx_hlo_type *t = &op->results[0].type.tensor;
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (cx_hlo_type_elements(t) < LEAST_COPIED) return false;
-  int64_t outer = 1, inner = 1, n_short = 0;
+  int64_t outer = 1, inner = 1;
+  bool has_short = false;
   for (size_t i = 0; i < d; i++) outer *= t->dims[i];
   for (size_t i = d + 1; i < t->rank; i++) inner *= t->dims[i];
   for (size_t i = 0; outer > 1 && i < op->n_operands; i++) {
     const int64_t run = op->operands[i]->type.tensor.dims[d] * inner;
-    if (run > 0 && run < SHORTEST_RUN) n_short++;
+    has_short |= run > 0 && run < SHORTEST_RUN;
   }
   // A few short ones cost little beside long ones.
-  return n_short == 0 ||
-         t->dims[d] * inner >= LONG_RUN * (int64_t)op->n_operands;
+  return !has_short || t->dims[d] * inner >= LONG_RUN * (int64_t)op->n_operands;
 }
 
 static bool is_sort(const cx_hlo_op *op)

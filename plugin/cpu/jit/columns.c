@@ -92,16 +92,14 @@ static void all_rows(columns *s, const cpu_jit_loc *outer, LLVMValueRef lo,
 {
   cpu_jit_env *env = s->env;
   const int lanes = env->lanes;
-  LLVMValueRef n = cpu_jit_op2(env, LLVMSub, hi, lo, level);
-  LLVMValueRef whole =
-      cpu_jit_op2(env, LLVMAnd, n, cpu_jit_i64(env, -lanes), level);
-  LLVMValueRef end = cpu_jit_op2(env, LLVMAdd, lo, whole, level);
+  LLVMValueRef end = cpu_jit_whole_end(env, lo, hi, level);
   rows(s, outer, lo, end);
   if (!s->rows.open && s->rows.inner % lanes == 0) return;
   cpu_jit_forget(env);
   env->lanes = 1;
   rows(s, outer, end, hi);
   env->lanes = lanes;
+  cpu_jit_forget(env);
 }
 
 static void iterations(columns *s, int64_t extent)
@@ -143,8 +141,7 @@ bool cpu_jit_columns(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
   columns s = columns_of(env, w, t, cuts);
   const int64_t elements = cx_hlo_type_elements(t);
   if (elements == 0 || !help(env, k, &s)) return false;
-  int64_t extent = s.rows.open ? s.rows.inner : s.rows.blocks;
-  for (int i = 0; i + 1 < s.rows.n; i++) extent *= s.rows.sizes[i];
+  const int64_t extent = cpu_jit_nest_extent(&s.rows);
   const double each = (double)elements / (double)extent;
   cpu_jit_function_begin(env, k, phase, extent, cpu_jit_grain(env, each),
                          env->target->lanes);

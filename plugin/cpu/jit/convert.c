@@ -20,7 +20,7 @@ static cpu_jit_ir floats_like(cpu_jit_env *env, LLVMBuilderRef b,
 static LLVMValueRef round_bf16(const cpu_jit_ir *m, LLVMValueRef x)
 {
   LLVMValueRef bits = as_bits(m, x);
-  LLVMValueRef up = cpu_jit_round_bits(m, bits, 16);
+  LLVMValueRef up = round_bits(m, bits, 16);
   // NaN keeps its top bits and is made quiet.
   LLVMValueRef nan = with_bits(m, bits, 0x400000);
   LLVMValueRef out = choose(m, unordered(m, x, x), nan, up);
@@ -54,7 +54,7 @@ static LLVMValueRef plus_half(const cpu_jit_ir *m, LLVMValueRef size)
 static LLVMValueRef round_f16_slow(const cpu_jit_ir *m, LLVMValueRef x)
 {
   const float_parts s = parts_of(m, x);
-  LLVMValueRef up = mask(m, cpu_jit_round_bits(m, s.size, 13), 0xFFFFE000U);
+  LLVMValueRef up = mask(m, round_bits(m, s.size, 13), 0xFFFFE000U);
   LLVMValueRef over = compare_bits(m, LLVMIntUGE, up, 0x47800000U);
   up = choose(m, over, whole(m, 0x7F800000U), up);
   LLVMValueRef small = sub(m, plus_half(m, s.size), num(m, 0.5));

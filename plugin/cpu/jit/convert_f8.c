@@ -1,30 +1,8 @@
-// jit/convert_f8: floats of 8 bits, which registers hold as their codes; and
-// the rounding of bits that the other conversions (convert.c) use too.
+// jit/convert_f8: floats of 8 bits. Registers hold their codes.
 #include "hlo/format.h"
 #include "jit/element.h"
 
-// Of the floats that they become.
-#define FRACTION 23
-#define BIAS 127
-#define INFINITE 0x7F800000U
-#define QUIET_NAN 0x7FC00000U
-
-cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
-                         unsigned lanes)
-{
-  const cpu_jit_math_env math = { env->context, env->module, b,
-                                  env->target->has_fma,
-                                  env->target->has_masks };
-  return maths_of(&math, wide, lanes);
-}
-
-LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
-                                unsigned cut)
-{
-  LLVMValueRef last = mask(m, right(m, bits, cut), 1);
-  LLVMValueRef half = whole(m, ((uint64_t)1 << (cut - 1)) - 1);
-  return plus(m, bits, plus(m, last, half));
-}
+#define INFINITE 0x7F800000U  // the bits of an infinite float
 
 static cpu_jit_ir floats(cpu_jit_env *env, LLVMBuilderRef b, bool wide)
 {
@@ -32,9 +10,9 @@ static cpu_jit_ir floats(cpu_jit_env *env, LLVMBuilderRef b, bool wide)
 }
 
 // The bits of 2^e as a float.
-static uint64_t power_bits(int e)
+static uint64_t power_bits(const cpu_jit_ir *m, int e)
 {
-  return (uint64_t)(e + BIAS) << FRACTION;
+  return (uint64_t)(e + (int)bias(m)) << fraction(m);
 }
 
 LLVMValueRef cpu_jit_from_f8(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
@@ -45,11 +23,11 @@ LLVMValueRef cpu_jit_from_f8(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
   LLVMValueRef code = LLVMBuildZExt(b, x, m->whole, "");
   LLVMValueRef sign = mask(m, code, 0x80), size = mask(m, code, 0x7F);
   LLVMValueRef normal =
-      plus(m, left(m, size, (unsigned)(FRACTION - f->mantissa)),
-           whole(m, (uint64_t)(BIAS - f->bias) << FRACTION));
+      plus(m, left(m, size, fraction(m) - (unsigned)f->mantissa),
+           whole(m, (uint64_t)((int)bias(m) - f->bias) << fraction(m)));
   // Subnormal numbers count the least one.
   LLVMValueRef least =
-      as_real(m, whole(m, power_bits(1 - f->bias - f->mantissa)));
+      as_real(m, whole(m, power_bits(m, 1 - f->bias - f->mantissa)));
   LLVMValueRef small = mul(m, LLVMBuildUIToFP(b, size, m->real, ""), least);
   LLVMValueRef tiny =
       compare_bits(m, LLVMIntULT, size, UINT64_C(1) << f->mantissa);
@@ -64,7 +42,7 @@ LLVMValueRef cpu_jit_from_f8(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
     is_nan = compare_bits(m, LLVMIntEQ, code, 0x80);
   }
   out = any_of(m, out, left(m, sign, 24));
-  return as_real(m, choose(m, is_nan, whole(m, QUIET_NAN), out));
+  return choose(m, is_nan, not_a_number(m), as_real(m, out));
 }
 
 // The code of a float's magnitude, rounded to nearest even; what is too large
@@ -72,16 +50,17 @@ LLVMValueRef cpu_jit_from_f8(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
 static LLVMValueRef magnitude_code(const cpu_jit_ir *m, const cx_hlo_format *f,
                                    LLVMValueRef size)
 {
-  const unsigned cut = (unsigned)(FRACTION - f->mantissa);
-  const uint64_t bias = (uint64_t)(BIAS - f->bias) << f->mantissa;
-  LLVMValueRef up = right(m, cpu_jit_round_bits(m, size, cut), cut);
-  LLVMValueRef normal = minus(m, up, whole(m, bias));
+  const unsigned cut = fraction(m) - (unsigned)f->mantissa;
+  const uint64_t less = (uint64_t)((int)bias(m) - f->bias) << f->mantissa;
+  LLVMValueRef up = right(m, round_bits(m, size, cut), cut);
+  LLVMValueRef normal = minus(m, up, whole(m, less));
   // The last bit of this power is the least number: the sum rounds to it.
-  const uint64_t power = power_bits(FRACTION + 1 - f->bias - f->mantissa);
+  const uint64_t power =
+      power_bits(m, (int)fraction(m) + 1 - f->bias - f->mantissa);
   LLVMValueRef sum = add(m, as_real(m, size), as_real(m, whole(m, power)));
   LLVMValueRef small = minus(m, as_bits(m, sum), whole(m, power));
   LLVMValueRef tiny =
-      compare_bits(m, LLVMIntULT, size, power_bits(1 - f->bias));
+      compare_bits(m, LLVMIntULT, size, power_bits(m, 1 - f->bias));
   return choose(m, tiny, small, normal);
 }
 

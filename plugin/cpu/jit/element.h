@@ -13,6 +13,16 @@ typedef struct cpu_jit_ctx {
   cpu_jit_ir ir;     // real: that type, of floats; whole: integers as wide
 } cpu_jit_ctx;
 
+// The emitter of code on floats, with wide on doubles; lanes 0: scalars.
+static inline cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b,
+                                       bool wide, unsigned lanes)
+{
+  const cpu_jit_math_env math = { env->context, env->module, b,
+                                  env->target->has_fma,
+                                  env->target->has_masks };
+  return maths_of(&math, wide, lanes);
+}
+
 // ---- element_int.c, element_real.c ----
 
 LLVMValueRef cpu_jit_int_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
@@ -27,16 +37,6 @@ LLVMValueRef cpu_jit_min(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y);
 // An intrinsic on the type of x; y is its second operand, or NULL.
 LLVMValueRef cpu_jit_call(const cpu_jit_ctx *c, const char *name,
                           LLVMValueRef x, LLVMValueRef y);
-
-// ---- convert.c ----
-
-// The emitter of code on floats, with wide on doubles; lanes 0: scalars.
-cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
-                         unsigned lanes);
-// The bits of floats rounded to nearest even at bit `cut`, those below not
-// cleared.
-LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
-                                unsigned cut);
 
 // ---- convert_f8.c ----
 

@@ -39,8 +39,7 @@ static LLVMValueRef reduce_precision(const cpu_jit_ctx *c, LLVMValueRef x,
   LLVMValueRef out = bits;
   if (mantissa < f) {
     const unsigned cut = (unsigned)(f - mantissa);
-    out =
-        mask(m, cpu_jit_round_bits(m, bits, cut), ~(((uint64_t)1 << cut) - 1));
+    out = mask(m, round_bits(m, bits, cut), ~(((uint64_t)1 << cut) - 1));
   }
   const uint64_t endless = (((uint64_t)1 << e) - 1) << f;
   LLVMValueRef sign_bit = mask(m, bits, top);

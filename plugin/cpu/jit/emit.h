@@ -159,6 +159,9 @@ LLVMValueRef cpu_jit_choose(cpu_jit_env *env, LLVMValueRef c, LLVMValueRef a,
 // Of signed integers.
 LLVMValueRef cpu_jit_least(cpu_jit_env *env, LLVMValueRef a, LLVMValueRef b,
                            int level);
+// Where the whole vectors of [lo, hi) end.
+LLVMValueRef cpu_jit_whole_end(cpu_jit_env *env, LLVMValueRef lo,
+                               LLVMValueRef hi, int level);
 LLVMValueRef cpu_jit_iota(cpu_jit_env *env, LLVMTypeRef vector, int64_t step);
 // A scalar or vector of integers as another integer type, by sign.
 LLVMValueRef cpu_jit_resize(cpu_jit_env *env, LLVMValueRef v, LLVMTypeRef to,

@@ -183,6 +183,14 @@ LLVMValueRef cpu_jit_least(cpu_jit_env *env, LLVMValueRef a, LLVMValueRef b,
   return cpu_jit_choose(env, past, b, a, level);
 }
 
+LLVMValueRef cpu_jit_whole_end(cpu_jit_env *env, LLVMValueRef lo,
+                               LLVMValueRef hi, int level)
+{
+  LLVMValueRef n = cpu_jit_op2(env, LLVMSub, hi, lo, level);
+  n = cpu_jit_op2(env, LLVMAnd, n, cpu_jit_i64(env, -env->lanes), level);
+  return cpu_jit_op2(env, LLVMAdd, lo, n, level);
+}
+
 LLVMValueRef cpu_jit_splat(cpu_jit_env *env, LLVMValueRef scalar, int level)
 {
   LLVMTypeRef vector = cpu_jit_wide_type(env, LLVMTypeOf(scalar));

@@ -69,10 +69,7 @@ static void open_vectors(cpu_jit_env *env, const cpu_jit_work *k,
     vectors_of(env, k, s, &outer, lo, hi, 1, true);
     return;
   }
-  LLVMValueRef n = cpu_jit_op2(env, LLVMSub, hi, lo, 0);
-  LLVMValueRef many =
-      cpu_jit_op2(env, LLVMAnd, n, cpu_jit_i64(env, -env->lanes), 0);
-  LLVMValueRef full = cpu_jit_op2(env, LLVMAdd, lo, many, 0);
+  LLVMValueRef full = cpu_jit_whole_end(env, lo, hi, 0);
   vectors_of(env, k, s, &outer, lo, full, 1, false);
   vectors_of(env, k, s, &outer, full, hi, 1, true);
 }
@@ -213,8 +210,7 @@ static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
   if (w->update != NULL) cuts |= cpu_jit_update_cuts(w->update);
   if (cpu_jit_columns(env, k, phase, w, t, cuts)) return env->status;
   const cpu_jit_nest s = cpu_jit_nest_of(env, t, cuts);
-  int64_t extent = s.open ? s.inner : s.blocks;
-  for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
+  int64_t extent = cpu_jit_nest_extent(&s);
   const int64_t period = period_of(env, k, w, &s);
   if (period > 0) extent = extent * s.inner / period;
   const double each = (double)cx_hlo_type_elements(t) / (double)extent;
@@ -248,8 +244,8 @@ static int64_t pieces(cpu_jit_env *env, const cpu_jit_kernel *k, bool emits)
     if (cx_hlo_type_elements(t) == 0) continue;
     cpu_jit_nest s =
         cpu_jit_nest_of(env, t, cpu_jit_need_of(env, v) | (uint32_t)1 << d);
-    int64_t extent = s.blocks;
-    for (int j = 0; j + 1 < s.n; j++) extent *= s.sizes[j];
+    s.open = false;  // the iterations of all pieces are counted in blocks
+    const int64_t extent = cpu_jit_nest_extent(&s);
     if (emits) {
       const cpu_jit_work w = {
         .values = &v, .n = 1, .buffer = k->n_inputs, .whole = op, .first = first
@@ -289,9 +285,9 @@ calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k)
     return emit_pieces(env, k);
   }
   if (cpu_jit_kernel_turned(env, k)) return env->status;
-  const cpu_jit_work w = { k->outputs, k->n_outputs, k->n_inputs,
-                           false,      NULL,         NULL,
-                           0 };
+  const cpu_jit_work w = { .values = k->outputs,
+                           .n = k->n_outputs,
+                           .buffer = k->n_inputs };
   return emit_phase(env, k, 0, &w);
 }
 
@@ -299,10 +295,10 @@ void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
                         const cx_hlo_value *value, size_t output, bool in_place)
 {
   const cpu_jit_slot *slot = cpu_jit_slot_of(env, value);
-  const cpu_jit_work w = {
-    &value, 1, k->n_inputs + output, in_place && slot->input != SIZE_MAX, NULL,
-    NULL,   0
-  };
+  const cpu_jit_work w = { .values = &value,
+                           .n = 1,
+                           .buffer = k->n_inputs + output,
+                           .in_place = in_place && slot->input != SIZE_MAX };
   emit_phase(env, k, phase, &w);
 }
 
@@ -311,7 +307,9 @@ calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k)
   const cx_hlo_op *op = k->outputs[0]->op;
   const cx_hlo_value *const *update =
       (const cx_hlo_value *const *)&op->operands[1];
-  const cpu_jit_work w = { update, 1, k->n_inputs, false, op, NULL, 0 };
+  const cpu_jit_work w = {
+    .values = update, .n = 1, .buffer = k->n_inputs, .update = op
+  };
   const bool input =
       cpu_jit_slot_of(env, op->operands[0])->kind == CPU_JIT_SLOT_BUFFER;
   cpu_jit_phase_copy(env, k, 0, op->operands[0], 0, input);

@@ -195,31 +195,29 @@ static cpu_jit_val load_column(cpu_jit_env *env, LLVMValueRef pointer,
   return v;
 }
 
-// Every third or fourth element from `ix` on, without gathering: as many
-// vectors, of which the last ends with the last element that is wanted.
+// Element k * step from `ix` on for each lane k, of step 3 or 4, without
+// gathering: as many vectors. The last ends with the last wanted element, so
+// that nothing behind it is read.
 static LLVMValueRef load_spaced(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMTypeRef t, LLVMValueRef pointer,
                                 cpu_jit_ix ix)
 {
   const int n = env->lanes, step = (int)ix.lane;
   const int last = (n - 1) * (step - 1);
-  LLVMValueRef out = NULL;
+  LLVMValueRef v[4];
+  int order[64] = { 0 };
   for (int i = 0; i < step; i++) {
     const int first = i * n < last ? i * n : last;
     LLVMValueRef at = address(b, t, pointer, ix.base);
     at = address(b, t, at, cpu_jit_i64(env, first));
-    LLVMValueRef v = LLVMBuildLoad2(b, cpu_jit_wide_type(env, t), at, "");
-    LLVMSetAlignment(v, bytes_of(t));
-    int order[64];
+    v[i] = LLVMBuildLoad2(b, cpu_jit_wide_type(env, t), at, "");
+    LLVMSetAlignment(v[i], bytes_of(t));
     for (int k = 0; k < n; k++) {
       const int from = k * step - first;
-      const bool here = k * step >= i * n && from < n;
-      order[k] = i == 0 ? (here ? from : -1) : (here ? n + from : k);
+      if (k * step >= i * n && from < n) order[k] = i * n + from;
     }
-    out = i == 0 ? cpu_jit_shuffle(env, b, v, NULL, order, n)
-                 : cpu_jit_shuffle(env, b, out, v, order, n);
   }
-  return out;
+  return cpu_jit_pick_lanes(env, b, v, step, order);
 }
 
 static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,

@@ -22,6 +22,13 @@ cpu_jit_nest cpu_jit_nest_of(cpu_jit_env *env, const cx_hlo_type *t,
   return s;
 }
 
+int64_t cpu_jit_nest_extent(const cpu_jit_nest *s)
+{
+  int64_t extent = s->open ? s->inner : s->blocks;
+  for (int i = 0; i + 1 < s->n; i++) extent *= s->sizes[i];
+  return extent;
+}
+
 cpu_jit_ix cpu_jit_iteration(cpu_jit_env *env, const cpu_jit_nest *s,
                              cpu_jit_ix t, int64_t extent, cpu_jit_loc *out)
 {

@@ -32,6 +32,8 @@ cpu_jit_nest cpu_jit_nest_of(cpu_jit_env *env, const cx_hlo_type *t,
                              uint32_t cuts);
 // Cuts the inner run into blocks.
 void cpu_jit_nest_block(cpu_jit_nest *s, int64_t most);
+// How many iterations there are.
+int64_t cpu_jit_nest_extent(const cpu_jit_nest *s);
 // The indices of the outer runs, and where the block starts, from the number of
 // the iteration.
 cpu_jit_ix cpu_jit_iteration(cpu_jit_env *env, const cpu_jit_nest *s,

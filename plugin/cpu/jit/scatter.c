@@ -214,10 +214,7 @@ static void row(scatter *s)
     vectors_of(s, lo, hi, !whole);
     return;
   }
-  const int level = env->n_levels - 1;
-  LLVMValueRef full = cpu_jit_op2(env, LLVMSub, hi, lo, level);
-  full = cpu_jit_op2(env, LLVMAnd, full, cpu_jit_i64(env, -lanes), level);
-  full = cpu_jit_op2(env, LLVMAdd, full, lo, level);
+  LLVMValueRef full = cpu_jit_whole_end(env, lo, hi, env->n_levels - 1);
   vectors_of(s, lo, full, false);
   cpu_jit_forget(env);
   env->lanes = 1;

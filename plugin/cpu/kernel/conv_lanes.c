@@ -170,7 +170,8 @@ static double fill(int64_t n, int64_t of)
   return (double)n / (double)((n + of - 1) / of * of);
 }
 
-// Of a gradient: the number of out features at a time whose multiple is nearer.
+// Of a gradient: the index in gradient_outs of the number whose multiple is
+// nearer to outs; of equally near ones, of the larger.
 static int nearest(const cpu_kernel_lanes_loops *loops, int64_t outs)
 {
   const int *n = loops->gradient_outs;

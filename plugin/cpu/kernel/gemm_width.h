@@ -21,7 +21,8 @@
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
-// Multiplications, and inner elements, of a product that packing slows down.
+// A product of at most so many multiplications and inner elements is not
+// packed: packing would take longer.
 #define GEMM_TINY 128
 #define GEMM_TINY_INNER 8
 

@@ -2,10 +2,11 @@
 //   LANES_NAME     the table of functions
 //   LANES_BYTES    of a vector: 16, 32 or 64. The 16 lanes are 4, 2 or 1 parts,
 //                  one after the other, so that sums stay in registers
-//   LANES_PIXELS   most results that the forward loop computes at a time: 2 or
-//   4 LANES_WIDE     32 vector registers: gradients take 5 results of 4 or 5
-//   out
-//                  features; else there are 16, and they take 5 of 2 or 3 of 4
+//   LANES_PIXELS   most results that the forward loop computes at a time: 2, 4
+//   LANES_WIDE     1: there are 32 vector registers, so gradients take 5
+//   results
+//                  of 4 or 5 out features; 0: there are 16, so they take 5 of 2
+//                  or 3 of 4
 #include <stdbool.h>
 #include <string.h>
 
@@ -183,8 +184,8 @@ typedef void cpu_kernel_lanes_gradient_fn(const cpu_kernel_lanes *l,
                                           int64_t row, float *sums);
 
 // The loops for two numbers of out features at a time and runs of 5, 3 and 1
-// results: as many sums as there are registers for, and enough to wait for
-// none.
+// results. Their sums fill the registers, and are so many that no addition
+// waits for the one before.
 typedef struct cpu_kernel_lanes_gradients {
   int64_t each;  // out features of one call
   cpu_kernel_lanes_gradient_fn *run;

@@ -8,6 +8,9 @@
 typedef struct lapack_plan {
   cpu_lapack_plan call;
   size_t scratch_at;
+  // Matrices of one thread's share at least: small ones do not pay for waking
+  // it.
+  int64_t grain;
 } lapack_plan;
 
 bool cpu_kernel_lapack_describe(const cx_hlo_op *op, cpu_lapack_desc *out)
@@ -48,11 +51,8 @@ static calx_status *run_lapack(const cpu_kernel *kernel, cpu_threads *pool,
   unsigned char *scratch = buffers[kernel->n_buffers];
   const lapack_run r = { p, pool, buffers + is_twice(p),
                          scratch + p->scratch_at };
-  // So many matrices are worth a thread: about 2,000 operations.
-  const double each = cpu_lapack_flops(&p->call.d) / (double)p->call.d.batch;
-  const int64_t grain = each < 1000 ? 8 : each < 8000 ? 2 : 1;
   if (p->call.d.batch > 0) {
-    cpu_threads_for(pool, p->call.d.batch, grain, run_some, (void *)&r);
+    cpu_threads_for(pool, p->call.d.batch, p->grain, run_some, (void *)&r);
   }
   return NULL;
 }
@@ -64,6 +64,10 @@ calx_status *cpu_kernel_lapack_new(cpu_kernel *kernel)
   cpu_kernel_set(kernel, NULL, p, "lapack");
   kernel->run_buffers = run_lapack;
   CALX_TRY(cpu_lapack_plan_make(&kernel->lapack, &p->call));
+  const int64_t batch = p->call.d.batch;
+  const double each =
+      batch == 0 ? 0 : cpu_lapack_flops(&p->call.d) / (double)batch;
+  p->grain = each < 1000 ? 8 : each < 8000 ? 2 : 1;
   cpu_lapack_plan_name(&p->call, kernel->name, sizeof kernel->name);
   const size_t twice = is_twice(p);
   for (size_t i = 0; i < p->call.n_tensors; i++) {

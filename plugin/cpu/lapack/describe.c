@@ -15,12 +15,12 @@ static bool names_target(cx_hlo_str name, const cpu_lapack_target *t,
   *out_type = '\0';
   if (strlen(t->name) != name.n) return false;
   for (size_t i = 0; i < name.n; i++) {
-    if (t->name[i] == '?' && name.s[i] != '\0' &&
-        strchr(t->types, name.s[i]) != NULL) {
-      *out_type = name.s[i];
-    } else if (t->name[i] != name.s[i]) {
-      return false;
+    if (t->name[i] != '?') {
+      if (t->name[i] != name.s[i]) return false;
+      continue;
     }
+    if (name.s[i] == '\0' || strchr(t->types, name.s[i]) == NULL) return false;
+    *out_type = name.s[i];
   }
   return true;
 }
@@ -64,10 +64,10 @@ static calx_status *find(const cx_hlo_op *op, cx_hlo_str name,
   }
   if (!named) return unknown(name);
   return cx_invalid(
-      "custom_call '%.*s': operand 0 is %s, which is of another "
-      "type than the target's",
+      "custom_call '%.*s': operand 0 must have the target's element type, got "
+      "%s",
       (int)name.n, name.s,
-      op->n_operands == 0 ? "absent"
+      op->n_operands == 0 ? "none"
                           : cx_hlo_shape(&op->operands[0]->type.tensor).s);
 }
 
@@ -124,7 +124,7 @@ static bool is_column_major(const cx_hlo_attr *layout, size_t rank,
   for (size_t i = 0; i < rank; i++) {
     int64_t want = (int64_t)(rank - 1 - i);
     if (matrix_rank == 2 && i < 2) want = (int64_t)(rank - 2 + i);
-    if (cx_hlo_elements_int(e, e->splat ? 0 : i) != want) return false;
+    if (cx_hlo_elements_int(e, i) != want) return false;
   }
   return true;
 }
@@ -133,14 +133,15 @@ static calx_status *check_layout(const checked *c, const cx_hlo_attr *layouts,
                                  const char *what, size_t i, size_t rank,
                                  size_t matrix_rank)
 {
-  if (c->t->any_layout && layouts == NULL) return NULL;
+  // With fewer than two dimensions there is one layout.
+  if (layouts == NULL && (c->t->layout_optional || matrix_rank < 2)) {
+    return NULL;
+  }
   if (layouts != NULL && layouts->kind == CX_HLO_ATTR_LIST &&
       i < layouts->as.list.n &&
       is_column_major(layouts->as.list.items[i], rank, matrix_rank)) {
     return NULL;
   }
-  // With fewer than two dimensions there is one layout.
-  if (layouts == NULL && matrix_rank < 2) return NULL;
   return cx_invalid(
       "custom_call '%.*s': %s %zu must have a column-major "
       "layout (its last but one dimension first, in "
@@ -162,8 +163,8 @@ static calx_status *check_side(checked *c, bool results)
         results ? &c->op->results[i].type : &c->op->operands[i]->type;
     if (!fits(c, type, &s)) {
       return cx_invalid(
-          "custom_call '%.*s': the type of %s %zu, %s, does not "
-          "fit operand 0, %s",
+          "custom_call '%.*s': %s %zu of type %s does not have the target's "
+          "shape where operand 0 is %s",
           (int)c->name.n, c->name.s, what, i, cx_hlo_shape(&type->tensor).s,
           cx_hlo_shape(&c->op->operands[0]->type.tensor).s);
     }
@@ -183,24 +184,8 @@ static const cx_hlo_attr *config_of(const cx_hlo_op *op)
 {
   const cx_hlo_attr *config = cx_hlo_op_attr(op, CX_HLO_A_BACKEND_CONFIG);
   if (config != NULL && config->kind == CX_HLO_ATTR_DICT) return config;
-  for (uint32_t i = 0; i < op->n_extra; i++) {
-    if (cx_hlo_str_equal(op->extra[i].name, "mhlo.backend_config") &&
-        op->extra[i].attr != NULL &&
-        op->extra[i].attr->kind == CX_HLO_ATTR_DICT) {
-      return op->extra[i].attr;
-    }
-  }
-  return NULL;
-}
-
-static const cx_hlo_attr *entry_of(const cx_hlo_attr *dict, const char *name)
-{
-  for (size_t i = 0; dict != NULL && i < dict->as.dict.n; i++) {
-    if (cx_hlo_str_equal(dict->as.dict.items[i].name, name)) {
-      return dict->as.dict.items[i].attr;
-    }
-  }
-  return NULL;
+  config = cx_hlo_named_attr(op->extra, op->n_extra, "mhlo.backend_config");
+  return config != NULL && config->kind == CX_HLO_ATTR_DICT ? config : NULL;
 }
 
 static calx_status *read_flags(checked *c)
@@ -208,7 +193,10 @@ static calx_status *read_flags(checked *c)
   const cx_hlo_attr *config = config_of(c->op);
   for (size_t i = 0; i < CPU_LAPACK_FLAGS && c->t->flags[i].name != NULL; i++) {
     const cpu_lapack_flag *f = &c->t->flags[i];
-    const cx_hlo_attr *attr = entry_of(config, f->name);
+    const cx_hlo_attr *attr =
+        config == NULL ? NULL
+                       : cx_hlo_named_attr(config->as.dict.items,
+                                           config->as.dict.n, f->name);
     const bool boolean = f->letters != NULL && f->letters[0] == '\0';
     if (attr == NULL ||
         attr->kind != (boolean ? CX_HLO_ATTR_BOOL : CX_HLO_ATTR_INT)) {
@@ -221,7 +209,7 @@ static calx_status *read_flags(checked *c)
     const int64_t v = boolean ? attr->as.flag : attr->as.integer;
     c->d->flags[i] = v;
     if (boolean || f->letters == NULL) continue;
-    if (v <= 0 || v > 127 || strchr(f->letters, (int)v) == NULL) {
+    if (!cpu_lapack_flag_has(f, v)) {
       return cx_invalid(
           "custom_call '%.*s': '%s' must be the code of one of "
           "the letters %s, got %" PRId64,

@@ -4,10 +4,6 @@
 
 #include "lapack/inner.h"
 
-// What jaxlib reports for numbers that are not finite, where LAPACK might not
-// end.
-#define NOT_FINITE (-4)
-
 typedef void geev_fn(const char *left, const char *right, const int *n, void *a,
                      const int *lda, void *wr, void *wi, void *vl,
                      const int *ldvl, void *vr, const int *ldvr, void *work,
@@ -66,10 +62,10 @@ static void unpack(const cpu_lapack_call *c, int64_t job, const void *packed,
   }
 }
 
-// Behind the matrix, two matrices for packed vectors.
-static int three_matrices(const cpu_lapack_call *c)
+// Two matrices, of packed vectors.
+static int two_matrices(const cpu_lapack_call *c)
 {
-  const double n = 3.0 * c->n * c->n;
+  const double n = 2.0 * c->n * c->n;
   return n < 0x7fffffff ? (int)n : -1;
 }
 
@@ -80,17 +76,15 @@ static void geev_real(cpu_lapack_call *c)
   const int ld = cpu_lapack_ld(c->n), lwork = c->query ? -1 : c->lwork;
   const size_t bytes =
       (size_t)c->n * (size_t)c->n * cx_hlo_elem_bytes((cx_hlo_elem)c->d->type);
-  unsigned char *a = c->rwork;
-  unsigned char *vl = c->query ? NULL : a + bytes;
+  unsigned char *vl = c->rwork;
   unsigned char *vr = c->query ? NULL : vl + bytes;
   int info = 0;
-  if (!c->query) memcpy(a, c->t[0], bytes);
-  ((geev_fn *)c->function)(&job[0], &job[1], &c->n, a, &ld, c->t[1], c->t[2],
-                           vl, &ld, vr, &ld, c->query ? asked : c->work, &lwork,
-                           &info, 1, 1);
+  ((geev_fn *)c->function)(&job[0], &job[1], &c->n, c->t[0], &ld, c->t[1],
+                           c->t[2], vl, &ld, vr, &ld,
+                           c->query ? asked : c->work, &lwork, &info, 1, 1);
   if (c->query) {
     c->lwork = cpu_lapack_asked(c, asked);
-    c->lrwork = three_matrices(c);
+    c->lrwork = two_matrices(c);
     return;
   }
   memcpy(c->t[5], &info, sizeof info);
@@ -115,21 +109,10 @@ static void geev_complex(cpu_lapack_call *c)
   memcpy(c->t[4], &info, sizeof info);
 }
 
-static bool stops_at_infinity(const cpu_lapack_call *c, const void *a,
-                              void *info)
-{
-  const int found = NOT_FINITE;
-  if (c->query || cpu_lapack_is_finite(c, a, (size_t)c->n * (size_t)c->n)) {
-    return false;
-  }
-  memcpy(info, &found, sizeof found);
-  return true;
-}
-
 void cpu_lapack_geev(cpu_lapack_call *c)
 {
   const bool complex = cpu_lapack_is_complex(c);
-  if (stops_at_infinity(c, c->t[0], c->t[complex ? 4 : 5])) return;
+  if (cpu_lapack_stops(c, c->t[0], c->n, c->n, c->t[complex ? 4 : 5])) return;
   if (complex) {
     geev_complex(c);
   } else {
@@ -141,7 +124,7 @@ void cpu_lapack_gees(cpu_lapack_call *c)
 {
   const bool complex = cpu_lapack_is_complex(c);
   void **t = c->t;
-  if (stops_at_infinity(c, t[1], t[complex ? 5 : 6])) return;
+  if (cpu_lapack_stops(c, t[1], c->n, c->n, t[complex ? 5 : 6])) return;
   double asked[2] = { 0 };
   const char job = (char)c->d->flags[0], sort = (char)c->d->flags[1];
   const int ld = cpu_lapack_ld(c->n), lwork = c->query ? -1 : c->lwork;

@@ -41,6 +41,8 @@ typedef struct cpu_lapack_flag {
   // The letters that it may be; "" for a boolean, NULL for any integer.
   const char *letters;
 } cpu_lapack_flag;
+// Whether it may have this value.
+bool cpu_lapack_flag_has(const cpu_lapack_flag *f, int64_t v);
 
 // A target. Shapes are words of a type and dimensions: T the element type, R
 // its real type, C its complex type, I i32; then letters of sizes, of which p
@@ -54,7 +56,7 @@ typedef struct cpu_lapack_target {
   cpu_lapack_flag flags[CPU_LAPACK_FLAGS];
   cpu_lapack_check *check;  // NULL: nothing to check
   cpu_lapack_routine *run;
-  bool any_layout;  // the call need not ask for column-major tensors
+  bool layout_optional;  // the call need not say that it is column-major
 } cpu_lapack_target;
 
 extern const cpu_lapack_target cpu_lapack_targets[];
@@ -96,8 +98,10 @@ static inline int cpu_lapack_ld(int n)
 }
 // The number in work[0] after a question for the size, rounded up.
 int cpu_lapack_asked(const cpu_lapack_call *c, const void *work);
-// Whether n numbers (complex ones are two) are finite.
-bool cpu_lapack_is_finite(const cpu_lapack_call *c, const void *x, size_t n);
+// Some routines might not end on numbers that are not finite. Reports in *info
+// what jaxlib reports for them. False: all are finite, or this is a question.
+bool cpu_lapack_stops(const cpu_lapack_call *c, const void *a, int rows,
+                      int columns, void *info);
 
 cpu_lapack_routine cpu_lapack_trsm, cpu_lapack_getrf, cpu_lapack_potrf,
     cpu_lapack_gtsv, cpu_lapack_geqrf, cpu_lapack_geqp3, cpu_lapack_orgqr,

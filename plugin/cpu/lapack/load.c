@@ -23,7 +23,8 @@ static void *open_first(cx_text *looked)
   return NULL;
 }
 
-// Matrices are divided among the engine's own threads.
+// Matrices are divided among the engine's own threads. This also holds for
+// others in the process that use this library.
 static void use_one_thread(void *handle)
 {
   void *symbol = dlsym(handle, "openblas_set_num_threads");

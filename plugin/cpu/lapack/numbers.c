@@ -5,6 +5,8 @@
 
 #include "lapack/inner.h"
 
+#define NOT_FINITE (-4)  // as jaxlib has it
+
 int cpu_lapack_asked(const cpu_lapack_call *c, const void *work)
 {
   double n;
@@ -18,7 +20,7 @@ int cpu_lapack_asked(const cpu_lapack_call *c, const void *work)
   return n < INT_MAX - 1 ? (int)ceil(n) : -1;
 }
 
-bool cpu_lapack_is_finite(const cpu_lapack_call *c, const void *x, size_t n)
+static bool are_finite(const cpu_lapack_call *c, const void *x, size_t n)
 {
   const size_t parts = cpu_lapack_is_complex(c) ? 2 * n : n;
   const float *narrow = x;
@@ -28,5 +30,16 @@ bool cpu_lapack_is_finite(const cpu_lapack_call *c, const void *x, size_t n)
       return false;
     }
   }
+  return true;
+}
+
+bool cpu_lapack_stops(const cpu_lapack_call *c, const void *a, int rows,
+                      int columns, void *info)
+{
+  const int found = NOT_FINITE;
+  if (c->query || are_finite(c, a, (size_t)rows * (size_t)columns)) {
+    return false;
+  }
+  memcpy(info, &found, sizeof found);
   return true;
 }

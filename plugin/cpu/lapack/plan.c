@@ -85,20 +85,18 @@ static cpu_lapack_call call_of(const cpu_lapack_plan *p)
 
 // ---- making -----------------------------------------------------------------
 
+bool cpu_lapack_flag_has(const cpu_lapack_flag *f, int64_t v)
+{
+  if (f->name == NULL) return v == 0;
+  if (f->letters == NULL) return v >= INT_MIN && v <= INT_MAX;
+  if (f->letters[0] == '\0') return v == 0 || v == 1;
+  return v > 0 && v <= 127 && strchr(f->letters, (int)v) != NULL;
+}
+
 static bool flags_ok(const cpu_lapack_target *t, const cpu_lapack_desc *d)
 {
   for (size_t i = 0; i < CPU_LAPACK_FLAGS; i++) {
-    const cpu_lapack_flag *f = &t->flags[i];
-    const int64_t v = d->flags[i];
-    if (f->name == NULL) {
-      if (v != 0) return false;
-    } else if (f->letters == NULL) {
-      if (v < INT_MIN || v > INT_MAX) return false;
-    } else if (f->letters[0] == '\0') {
-      if (v != 0 && v != 1) return false;
-    } else if (v <= 0 || v > 127 || strchr(f->letters, (int)v) == NULL) {
-      return false;
-    }
+    if (!cpu_lapack_flag_has(&t->flags[i], d->flags[i])) return false;
   }
   return true;
 }
@@ -106,7 +104,8 @@ static bool flags_ok(const cpu_lapack_target *t, const cpu_lapack_desc *d)
 static bool is_sound(const cpu_lapack_desc *d)
 {
   if (d->target < 0 || (uint64_t)d->target >= cpu_lapack_n_targets ||
-      d->batch < 0 || d->batch >= MOST_BATCH) {
+      d->batch < 0 || d->batch >= MOST_BATCH || d->type < 0 ||
+      d->type >= CX_HLO_ELEM_COUNT) {
     return false;
   }
   for (size_t i = 0; i < CPU_LAPACK_SIZES; i++) {
@@ -214,9 +213,10 @@ void cpu_lapack_plan_name(const cpu_lapack_plan *p, char *out, size_t room)
 double cpu_lapack_flops(const cpu_lapack_desc *d)
 {
   if (!is_sound(d)) return 0;
-  const double m = (double)d->sizes[CPU_LAPACK_M];
   const double n = (double)d->sizes[CPU_LAPACK_N];
-  return (double)d->batch * (m > n ? m : n) * n * n;
+  const double rows =
+      d->sizes[CPU_LAPACK_M] > 0 ? (double)d->sizes[CPU_LAPACK_M] : n;
+  return (double)d->batch * rows * n * (rows < n ? rows : n);
 }
 
 // ---- running ----------------------------------------------------------------

@@ -44,7 +44,7 @@ void cpu_lapack_geqp3(cpu_lapack_call *c)
   }
   if (!c->query) return;
   c->lwork = cpu_lapack_asked(c, asked);
-  c->lrwork = 2 * c->n;
+  c->lrwork = c->n < 0x7fffffff / 2 ? 2 * c->n : -1;
 }
 
 void cpu_lapack_orgqr(cpu_lapack_call *c)

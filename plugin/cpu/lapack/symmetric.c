@@ -3,10 +3,6 @@
 
 #include "lapack/inner.h"
 
-// What jaxlib reports for numbers that are not finite, where LAPACK might not
-// end.
-#define NOT_FINITE (-4)
-
 typedef void syevd_fn(const char *job, const char *uplo, const int *n, void *a,
                       const int *lda, void *w, void *work, const int *lwork,
                       int *iwork, const int *liwork, int *info, size_t, size_t);
@@ -92,20 +88,9 @@ static int gesdd_reals(const cpu_lapack_call *c)
   return wanted < 0x7fffffff ? (int)wanted : -1;
 }
 
-static bool stops_at_infinity(cpu_lapack_call *c, int info_at)
-{
-  const int info = NOT_FINITE;
-  if (c->query ||
-      cpu_lapack_is_finite(c, c->t[1], (size_t)c->m * (size_t)c->n)) {
-    return false;
-  }
-  memcpy(c->t[info_at], &info, sizeof info);
-  return true;
-}
-
 void cpu_lapack_gesdd(cpu_lapack_call *c)
 {
-  if (stops_at_infinity(c, 5)) return;
+  if (cpu_lapack_stops(c, c->t[1], c->m, c->n, c->t[5])) return;
   double asked[2] = { 0 };
   int info = 0;
   const char job = (char)c->d->flags[0];
@@ -133,7 +118,7 @@ void cpu_lapack_gesdd(cpu_lapack_call *c)
 
 void cpu_lapack_gesvd(cpu_lapack_call *c)
 {
-  if (stops_at_infinity(c, 5)) return;
+  if (cpu_lapack_stops(c, c->t[1], c->m, c->n, c->t[5])) return;
   double asked[2] = { 0 };
   int info = 0;
   const char job = (char)c->d->flags[0];

@@ -205,7 +205,7 @@ const cpu_lapack_target cpu_lapack_targets[] = {
     .operands = "Tmn",
     .results = "Tmn=0 Tp",
     .run = cpu_lapack_geqrf,
-    .any_layout = true },
+    .layout_optional = true },
   { .name = "ProductOfElementaryHouseholderReflectors",
     .symbol = "?orgqr_",
     .types = "sd",
@@ -213,7 +213,7 @@ const cpu_lapack_target cpu_lapack_targets[] = {
     .results = "Tmn=0",
     .check = few_reflectors,
     .run = cpu_lapack_orgqr,
-    .any_layout = true },
+    .layout_optional = true },
   { .name = "ProductOfElementaryHouseholderReflectors",
     .symbol = "?ungqr_",
     .types = "cz",
@@ -221,7 +221,7 @@ const cpu_lapack_target cpu_lapack_targets[] = {
     .results = "Tmn=0",
     .check = few_reflectors,
     .run = cpu_lapack_orgqr,
-    .any_layout = true },
+    .layout_optional = true },
 };
 const size_t cpu_lapack_n_targets =
     sizeof cpu_lapack_targets / sizeof *cpu_lapack_targets;

@@ -151,10 +151,7 @@ static const cx_hlo_attr *param_attr(const cx_hlo_func *f, size_t param,
 {
   if (f->param_attrs == NULL) return NULL;
   const cx_hlo_named_list *list = &f->param_attrs[param];
-  for (size_t i = 0; i < list->n; i++) {
-    if (cx_hlo_str_equal(list->items[i].name, name)) return list->items[i].attr;
-  }
-  return NULL;
+  return cx_hlo_named_attr(list->items, list->n, name);
 }
 
 // Pairs parameters with the results that take their memory. tf.aliasing_output

@@ -97,21 +97,19 @@ static calx_status *optimize(cpu_lower_state *c)
   return cpu_opt_run(c->module, &opt);
 }
 
-// A program with shardings becomes that of one device.
-static calx_status *partition(cpu_lower_state *c,
+// A program with shardings becomes that of one of n devices.
+static calx_status *partition(cpu_lower_state *c, uint32_t n,
                               const cpu_lower_compile_options *options)
 {
   cx_hlo_module *m = c->module;
-  uint32_t n = 1;
   bool changed = false;
-  if (!cx_spmd_has_shardings(m) || cx_hlo_entry(m) == NULL) return NULL;
+  if (!cx_spmd_has_mesh(m) || cx_hlo_entry(m) == NULL) return NULL;
   if (options->n_replicas > 1) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "a program with shardings and %u replicas; one replica is "
                     "supported",
                     options->n_replicas);
   }
-  CALX_TRY(count_devices(m, options->n_partitions, "mhlo.num_partitions", &n));
   CALX_TRY(cpu_opt_inline(m, &changed));
   cx_text unwanted = { 0 };
   calx_status *status = cx_spmd_partition(
@@ -131,7 +129,7 @@ static calx_status *make(const char *text, size_t size,
                          "mhlo.num_partitions", &n_partitions));
   if (n_partitions == 1) cpu_opt_shardy_drop(c->module);
   CALX_TRY(cx_hlo_verify(c->module));
-  CALX_TRY(partition(c, options));
+  CALX_TRY(partition(c, n_partitions, options));
   CALX_TRY(optimize(c));
   CALX_TRY(cpu_run_program_new(c->module->name, &c->a.program));
   c->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);

@@ -9,7 +9,8 @@
 // Estimates for cost_ns, which decides whether a launch is worth a thread of
 // its own.
 #define NS_PER_COLLECTIVE 1e6  // waiting for other devices
-// Less than a step takes elsewhere: most steps of loops become native code.
+// What a step costs less in a loop, of the 100 ns in cost.c (NS_PER_STEP): most
+// steps of loops become native code.
 #define NS_SAVED_IN_LOOPS 98.0
 
 // A block of steps that is to be filled.
@@ -82,7 +83,7 @@ static void count(emitter *e, const cpu_lower_group *g)
     case CPU_LOWER_GROUP_CONTROL:
     case CPU_LOWER_GROUP_DONE: break;
   }
-  if (e->rounds > 1 && ns > NS_SAVED_IN_LOOPS &&
+  if (e->rounds > 1 &&
       (g->kind == CPU_LOWER_GROUP_LOOP || g->kind == CPU_LOWER_GROUP_CONTROL)) {
     ns -= NS_SAVED_IN_LOOPS;
   }

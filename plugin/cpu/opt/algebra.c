@@ -219,9 +219,9 @@ static bool is_byte_or_more(cx_hlo_elem e)
   return cx_hlo_elem_is_int(e) && cx_hlo_elem_is_plain(e);
 }
 
-// The source of a conversion to an integer of less than 8 bits, with all but
-// these bits of its lowest byte replaced by the sign, or by 0. NULL: it is
-// something else.
+// For a conversion to an integer of n < 8 bits: the low n bits of the source,
+// as a byte. The bits above them are the sign, or 0 where it is unsigned. NULL:
+// it is another conversion.
 static cx_hlo_value *low_bits(cpu_opt_walk *w, const cx_hlo_op *convert)
 {
   const cx_hlo_elem e = elem_of(&convert->results[0]);

@@ -107,14 +107,9 @@ static int64_t dimension_of(const cx_hlo_op *op)
 {
   const cx_hlo_attr *all = cpu_opt_attr(op, "mhlo.backend_config");
   if (all == NULL || all->kind != CX_HLO_ATTR_DICT) return -1;
-  for (size_t i = 0; i < all->as.dict.n; i++) {
-    const cx_hlo_named *named = &all->as.dict.items[i];
-    if (cx_hlo_str_equal(named->name, "reduction_dim") &&
-        named->attr->kind == CX_HLO_ATTR_INT) {
-      return named->attr->as.integer;
-    }
-  }
-  return -1;
+  const cx_hlo_attr *d =
+      cx_hlo_named_attr(all->as.dict.items, all->as.dict.n, "reduction_dim");
+  return d != NULL && d->kind == CX_HLO_ATTR_INT ? d->as.integer : -1;
 }
 
 // The elements of x that the result's shape has, from the first one on.

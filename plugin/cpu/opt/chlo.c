@@ -1,5 +1,6 @@
-// opt/chlo: CHLO's operations become StableHLO, all but erf. openxla/stablehlo,
-// ChloOps.td, defines them. So does JAX's custom call ApproxTopK.
+// opt/chlo: CHLO's operations, all but erf, become StableHLO;
+// openxla/stablehlo, ChloOps.td, defines them. JAX's custom call ApproxTopK
+// becomes StableHLO too.
 #include "opt/chlo.h"
 
 #include <string.h>

@@ -142,10 +142,7 @@ const cx_hlo_attr *cpu_opt_attr(const cx_hlo_op *op, const char *name)
       return op->attrs[i];
     }
   }
-  for (size_t i = 0; i < op->n_extra; i++) {
-    if (cx_hlo_str_equal(op->extra[i].name, name)) return op->extra[i].attr;
-  }
-  return NULL;
+  return cx_hlo_named_attr(op->extra, op->n_extra, name);
 }
 
 bool cpu_opt_is_control(const cx_hlo_op *op)

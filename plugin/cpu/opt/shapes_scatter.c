@@ -5,28 +5,25 @@
 #include "hlo/infer.h"
 #include "opt/shapes.h"
 
-// The dimensions of the one window, by the operand's; NULL: there are several
-// windows, or memory ran out.
+// The dimensions of the one window, by the operand's; NULL: there are none or
+// several windows, or memory ran out.
 static int64_t *window_of(cpu_opt_walk *w, const cx_hlo_op *op,
                           const cx_hlo_scatter_numbers *g)
 {
-  const cx_hlo_type *indices = &op->operands[1]->type.tensor;
   const cx_hlo_type *updates = &op->operands[2]->type.tensor;
   const size_t rank = op->operands[0]->type.tensor.rank;
-  if (g->operand_batch.n > 0 || rank == 0 ||
-      cx_hlo_type_elements(indices) != (int64_t)g->index_map.n) {
-    return NULL;
-  }
+  if (g->operand_batch.n > 0 || rank == 0) return NULL;
   int64_t *dims = cpu_opt_list(w, rank);
   if (dims == NULL) return NULL;
+  int64_t n = 1;
   size_t nth = 0;
   for (size_t d = 0; d < rank; d++) {
     dims[d] = cx_hlo_ints_have(g->inserted, (int64_t)d)
                   ? 1
                   : updates->dims[g->window.v[nth++]];
-    if (dims[d] == 0) return NULL;
+    n *= dims[d];
   }
-  return dims;
+  return n != 0 && n == cx_hlo_type_elements(updates) ? dims : NULL;
 }
 
 // Where the window begins; NULL: that is not known, or it is not inside.

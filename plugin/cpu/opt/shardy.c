@@ -1,26 +1,20 @@
 // opt/shardy: a program for one partition, without what it says to a
 // partitioner.
 //
-// There a sharding constraint is its operand, and so is the cast around it that
-// bytecode has between VHLO's types and the others'. The verifier does not know
-// these operations, so this runs before it and relies on nothing but links.
+// A sharding constraint is its operand there. So is a cast between VHLO's types
+// and the others', which only text has: the bytecode reader drops it. This runs
+// before the verifier, so it relies on nothing but links.
 #include "opt/shardy.h"
 
 #include "opt/edit.h"
+#include "spmd/spmd.h"
 
 static bool is_identity(const cx_hlo_op *op)
 {
-  static const char *const names[] = { "sdy.sharding_constraint", "sdy.reshard",
-                                       "builtin.unrealized_conversion_cast" };
-  if (op == NULL || op->kind != CX_HLO_OP_OTHER || op->n_operands != 1 ||
-      op->n_results != 1 || op->n_regions != 0 ||
-      !cx_hlo_any_equal(&op->operands[0]->type, &op->results[0].type)) {
-    return false;
-  }
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (cx_hlo_str_equal(op->name, names[i])) return true;
-  }
-  return false;
+  return op != NULL && op->kind == CX_HLO_OP_OTHER && op->n_operands == 1 &&
+         op->n_results == 1 && op->n_regions == 0 &&
+         cx_hlo_any_equal(&op->operands[0]->type, &op->results[0].type) &&
+         cx_spmd_is_identity(op);
 }
 
 // The value that v is. The bound is for values that are their own operands,

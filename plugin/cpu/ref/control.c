@@ -265,27 +265,10 @@ static calx_status *run_lapack_call(cpu_ref_machine *m, const cx_hlo_op *op)
   return put_results(m, op, results, status);
 }
 
-static calx_status *run_handler(cpu_ref_machine *m, const cx_hlo_op *op)
-{
-  const size_t n = (size_t)op->n_operands + op->n_results;
-  cpu_ref_tensor *tensors = cx_calloc(n + 1, sizeof *tensors);
-  if (tensors == NULL) return cx_out_of_memory();
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    tensors[i] = cpu_ref_slot_of(m, op->operands[i])->tensor;
-  }
-  cpu_ref_tensor *out = tensors + op->n_operands;
-  calx_status *status = cpu_ref_make_results(m, op, out);
-  if (status == NULL) {
-    status = cpu_ref_handler_run(&(cpu_ref_call){ m, op, tensors, out });
-  }
-  cx_free(tensors);
-  return status;
-}
-
 static calx_status *run_custom_call(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   if (cpu_ref_identity_call(op)) return run_barrier(m, op);
-  return cpu_ref_handler_takes(op) ? run_handler(m, op)
+  return cpu_ref_handler_takes(op) ? cpu_ref_run_fn(m, op, cpu_ref_handler_run)
                                    : run_lapack_call(m, op);
 }
 

@@ -19,19 +19,11 @@ static cx_hlo_str target_of(const cx_hlo_op *op)
   return a == NULL ? (cx_hlo_str){ "", 0 } : a->as.text;
 }
 
-static const cx_hlo_attr *extra(const cx_hlo_op *op, const char *name)
-{
-  for (uint32_t i = 0; i < op->n_extra; i++) {
-    if (cx_hlo_str_equal(op->extra[i].name, name)) return op->extra[i].attr;
-  }
-  return NULL;
-}
-
 static const cx_hlo_attr *attributes_of(const cx_hlo_op *op)
 {
   const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_BACKEND_CONFIG);
   if (a == NULL || a->kind != CX_HLO_ATTR_DICT) {
-    a = extra(op, "mhlo.backend_config");
+    a = cx_hlo_named_attr(op->extra, op->n_extra, "mhlo.backend_config");
   }
   return a;
 }
@@ -41,24 +33,27 @@ bool cpu_ref_handler_takes(const cx_hlo_op *op)
   return cpu_ref_handler_find(target_of(op)) != NULL;
 }
 
-calx_status *cpu_ref_custom_call_check(const cx_hlo_op *op)
+static calx_status *check_version(const cx_hlo_op *op)
 {
-  if (!cpu_ref_handler_takes(op)) {
-    cpu_lapack_desc desc;
-    return cpu_lapack_describe(op, &desc);
-  }
-  const cx_hlo_str name = target_of(op);
   // JAX writes the original version and a dictionary beside it.
   const cx_hlo_attr *dictionary = attributes_of(op);
-  if (cx_hlo_op_int(op, CX_HLO_A_API_VERSION) != TYPED_FFI &&
-      (dictionary == NULL || dictionary->kind != CX_HLO_ATTR_DICT)) {
-    return cx_error(CALX_UNIMPLEMENTED,
-                    "custom_call: the target '%.*s' is called with api_version "
-                    "%lld, registered functions take 4 (API_VERSION_TYPED_FFI)",
-                    (int)name.n, name.s,
-                    (long long)cx_hlo_op_int(op, CX_HLO_A_API_VERSION));
+  if (cx_hlo_op_int(op, CX_HLO_A_API_VERSION) == TYPED_FFI ||
+      (dictionary != NULL && dictionary->kind == CX_HLO_ATTR_DICT)) {
+    return NULL;
   }
-  return NULL;
+  const cx_hlo_str name = target_of(op);
+  return cx_error(CALX_UNIMPLEMENTED,
+                  "custom_call: the target '%.*s' is called with api_version "
+                  "%lld, registered functions take 4 (API_VERSION_TYPED_FFI)",
+                  (int)name.n, name.s,
+                  (long long)cx_hlo_op_int(op, CX_HLO_A_API_VERSION));
+}
+
+calx_status *cpu_ref_custom_call_check(const cx_hlo_op *op)
+{
+  if (cpu_ref_handler_takes(op)) return check_version(op);
+  cpu_lapack_desc desc;
+  return cpu_lapack_describe(op, &desc);
 }
 
 // ---- values ----
@@ -328,7 +323,7 @@ static void share_memory(const cpu_ref_call *c, XLA_FFI_CallFrame *frame)
 calx_status *cpu_ref_handler_run(const cpu_ref_call *c)
 {
   const cx_hlo_str name = target_of(c->op);
-  CALX_TRY(cpu_ref_custom_call_check(c->op));
+  CALX_TRY(check_version(c->op));
   XLA_FFI_Handler *handler = cpu_ref_handler_find(name);
   const cpu_ref_context *context = c->machine->context;
   XLA_FFI_ExecutionContext ctx = { context->user_data, context->n_user_data };

@@ -117,7 +117,9 @@ static XLA_FFI_Error *error_create(XLA_FFI_Error_Create_Args *args)
   if (e == NULL) return &none;
   e->code = args->errc;
   e->message = cx_strdup(args->message == NULL ? "" : args->message);
-  return e;
+  if (e->message != NULL) return e;
+  cx_free(e);
+  return &none;
 }
 
 static void error_message(XLA_FFI_Error_GetMessage_Args *args)

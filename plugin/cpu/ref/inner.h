@@ -278,9 +278,6 @@ void cpu_ref_fold_close(cpu_ref_fold *f);
 
 // ---- running ----
 
-// Gives the results of `op` memory of their own, and lists them in `out`.
-calx_status *cpu_ref_make_results(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  cpu_ref_tensor *out) CALX_MUST_USE;
 // Runs the block, whose arguments' slots are set, and empties the slots of its
 // values; out[i] is what it returns.
 calx_status *cpu_ref_block(cpu_ref_machine *m, const cx_hlo_block *block,
@@ -288,6 +285,9 @@ calx_status *cpu_ref_block(cpu_ref_machine *m, const cx_hlo_block *block,
 
 // An operation on tensors.
 typedef calx_status *cpu_ref_fn(const cpu_ref_call *c);
+// Runs it on the operands of `op`; its results get memory.
+calx_status *cpu_ref_run_fn(cpu_ref_machine *m, const cx_hlo_op *op,
+                            cpu_ref_fn *fn) CALX_MUST_USE;
 // An operation on slots: fills its results' own.
 typedef calx_status *cpu_ref_control_fn(cpu_ref_machine *m,
                                         const cx_hlo_op *op);

@@ -82,8 +82,8 @@ static bool in_place(const cpu_ref_machine *m, const cx_hlo_op *op)
   return true;
 }
 
-calx_status *cpu_ref_make_results(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  cpu_ref_tensor *out)
+static calx_status *make_results(cpu_ref_machine *m, const cx_hlo_op *op,
+                                 cpu_ref_tensor *out)
 {
   for (uint32_t i = 0; i < op->n_results; i++) {
     cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
@@ -110,18 +110,17 @@ static calx_status *run_fn(cpu_ref_machine *m, const cx_hlo_op *op,
     tensors[i] = cpu_ref_slot_of(m, op->operands[i])->tensor;
   }
   cpu_ref_tensor *out = tensors + op->n_operands;
-  CALX_TRY(cpu_ref_make_results(m, op, out));
+  CALX_TRY(make_results(m, op, out));
   return fn(&(cpu_ref_call){ m, op, tensors, out });
 }
 
-static calx_status *run_op(cpu_ref_machine *m, const cx_hlo_op *op)
+calx_status *cpu_ref_run_fn(cpu_ref_machine *m, const cx_hlo_op *op,
+                            cpu_ref_fn *fn)
 {
   enum { FEW = 12 };
-  cpu_ref_control_fn *control = cpu_ref_control_of(op->kind);
-  CALX_TRY(cpu_ref_interrupted(m));
-  if (control != NULL) return control(m, op);
-  cpu_ref_fn *fn = cpu_ref_fn_of(op->kind);
-  CALX_TRY(cpu_ref_check(op));
+  for (size_t i = 0; i < cx_hlo_op_n_types(op); i++) {
+    CALX_TRY(cpu_ref_check_type(op, cx_hlo_op_type(op, i)));
+  }
   const size_t n = (size_t)op->n_operands + op->n_results;
   cpu_ref_tensor few[FEW];
   if (n <= FEW) return run_fn(m, op, fn, few);
@@ -130,6 +129,15 @@ static calx_status *run_op(cpu_ref_machine *m, const cx_hlo_op *op)
   calx_status *status = run_fn(m, op, fn, many);
   cx_free(many);
   return status;
+}
+
+static calx_status *run_op(cpu_ref_machine *m, const cx_hlo_op *op)
+{
+  cpu_ref_control_fn *control = cpu_ref_control_of(op->kind);
+  CALX_TRY(cpu_ref_interrupted(m));
+  if (control != NULL) return control(m, op);
+  cpu_ref_fn *fn = cpu_ref_fn_of(op->kind);
+  return fn == NULL ? cpu_ref_check(op) : cpu_ref_run_fn(m, op, fn);
 }
 
 // ---- a block ----

@@ -29,7 +29,7 @@ _TYPES = {
 }
 _TOKEN = 17
 
-# A number is never used again, in another process neither: a compiled program
+# No number is used twice, and another process begins with another one: a compiled program
 # that a cache kept must not call another function.
 _numbers = itertools.count(secrets.randbits(62))
 _callbacks = weakref.WeakValueDictionary()

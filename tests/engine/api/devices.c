@@ -78,9 +78,21 @@ static void test_platform(void **state)
   assert_memory_equal(name.platform_name, "cpu", 3);
   ARGS(get, PJRT_Client_TopologyDescription, .client = client);
   HOST_OK(api->PJRT_Client_TopologyDescription(&get));
-  ARGS(also, PJRT_TopologyDescription_PlatformName, .topology = get.topology);
-  HOST_OK(api->PJRT_TopologyDescription_PlatformName(&also));
-  assert_int_equal(also.platform_name_size, 3);
+  // A topology keeps the platform, in a file too.
+  ARGS(save, PJRT_TopologyDescription_Serialize, .topology = get.topology);
+  HOST_OK(api->PJRT_TopologyDescription_Serialize(&save));
+  ARGS(load, PJRT_TopologyDescription_Deserialize,
+       .serialized_topology = save.serialized_bytes,
+       .serialized_topology_size = save.serialized_bytes_size);
+  HOST_OK(api->PJRT_TopologyDescription_Deserialize(&load));
+  save.serialized_topology_deleter(save.serialized_topology);
+  PJRT_TopologyDescription *both[] = { get.topology, load.topology };
+  for (int i = 0; i < 2; i++) {
+    ARGS(also, PJRT_TopologyDescription_PlatformName, .topology = both[i]);
+    HOST_OK(api->PJRT_TopologyDescription_PlatformName(&also));
+    assert_int_equal(also.platform_name_size, 3);
+  }
+  HOST_OK(CALL(PJRT_TopologyDescription_Destroy, .topology = load.topology));
   host_client_free(client);
 }
 

@@ -119,9 +119,10 @@ static XLA_FFI_Error *reads_data(XLA_FFI_CallFrame *frame)
 {
   if (answers_version(frame, XLA_FFI_API_MAJOR)) return NULL;
   XLA_FFI_TypeId type = { data_type };
-  XLA_FFI_ExecutionContext_Get_Args get = { CX_XLA_FFI_NEW(XLA_FFI_CallFrame),
-                                            .ctx = frame->ctx,
-                                            .type_id = &type };
+  XLA_FFI_ExecutionContext_Get_Args get = {
+    CX_XLA_FFI_NEW(XLA_FFI_ExecutionContext_Get_Args), .ctx = frame->ctx,
+    .type_id = &type
+  };
   XLA_FFI_Error *error = frame->api->XLA_FFI_ExecutionContext_Get(&get);
   if (error != NULL) return error;
   const XLA_FFI_Buffer *y = frame->rets.rets[0];

@@ -122,6 +122,16 @@ PJRT_Buffer *host_floats(PJRT_Device *device, size_t n, float first)
   return b;
 }
 
+bool host_is_ready(PJRT_Buffer *buffer)
+{
+  ARGS(get, PJRT_Buffer_ReadyEvent, .buffer = buffer);
+  HOST_OK(api->PJRT_Buffer_ReadyEvent(&get));
+  ARGS(ready, PJRT_Event_IsReady, .event = get.event);
+  HOST_OK(api->PJRT_Event_IsReady(&ready));
+  HOST_OK(CALL(PJRT_Event_Destroy, .event = get.event));
+  return ready.is_ready;
+}
+
 void host_free(PJRT_Buffer *buffer)
 {
   HOST_OK(CALL(PJRT_Buffer_Destroy, .buffer = buffer));

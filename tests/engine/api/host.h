@@ -46,6 +46,8 @@ PJRT_Buffer *host_buffer(PJRT_Device *device, PJRT_Buffer_Type type,
                          const void *data, size_t rank, const int64_t *dims);
 // f32[n]: first, first + 1, …
 PJRT_Buffer *host_floats(PJRT_Device *device, size_t n, float first);
+// Whether the buffer is complete or has failed; does not wait.
+bool host_is_ready(PJRT_Buffer *buffer);
 void host_free(PJRT_Buffer *buffer);
 bool host_is_deleted(PJRT_Buffer *buffer);
 void host_read(PJRT_Buffer *buffer, void *dst, size_t size);

@@ -68,15 +68,6 @@ static PJRT_Event *event_of(PJRT_Buffer *buffer)
   return args.event;
 }
 
-static bool is_complete(PJRT_Buffer *buffer)
-{
-  PJRT_Event *e = event_of(buffer);
-  ARGS(args, PJRT_Event_IsReady, .event = e);
-  HOST_OK(api->PJRT_Event_IsReady(&args));
-  HOST_OK(CALL(PJRT_Event_Destroy, .event = e));
-  return args.is_ready;
-}
-
 // Holds the device's thread in a callback.
 static void hold(PJRT_Client *client, PJRT_LoadedExecutable *add, gate *g)
 {
@@ -117,7 +108,7 @@ static void check(const char *text, bool by_caller, float first)
   PJRT_Buffer *x = host_floats(host_device(client, 0), 4, 1);
   PJRT_Buffer *out = NULL;
   HOST_OK(host_run(program, NULL, &x, 1, &out));
-  const bool complete = is_complete(out);
+  const bool complete = host_is_ready(out);
   let_go(&g);
   assert_int_equal(complete, by_caller);
   host_check_floats(out, 4, first, 1);

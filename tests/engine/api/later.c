@@ -19,16 +19,6 @@ static PJRT_Client_CreateAliasBuffer_Args alias_of(PJRT_Client *client)
   return args;
 }
 
-static bool is_ready(PJRT_Buffer *buffer)
-{
-  ARGS(get, PJRT_Buffer_ReadyEvent, .buffer = buffer);
-  HOST_OK(api->PJRT_Buffer_ReadyEvent(&get));
-  ARGS(ready, PJRT_Event_IsReady, .event = get.event);
-  HOST_OK(api->PJRT_Event_IsReady(&ready));
-  HOST_OK(CALL(PJRT_Event_Destroy, .event = get.event));
-  return ready.is_ready;
-}
-
 static void test_alias(void **state)
 {
   (void)state;
@@ -45,7 +35,7 @@ static void test_alias(void **state)
   HOST_FAILS(3, api->PJRT_Client_FulfillAliasBuffer(&fulfill), "no buffer");
   fulfill.buffer = p.buffer;
   HOST_OK(api->PJRT_Client_FulfillAliasBuffer(&fulfill));
-  assert_false(is_ready(alias.alias_buffer));
+  assert_false(host_is_ready(alias.alias_buffer));
   // The alias holds the memory, so the buffer is no longer needed.
   host_free(p.buffer);
   host_fulfil(&p, 5);
@@ -79,7 +69,7 @@ static void test_donation(void **state)
     ARGS(donate, PJRT_Buffer_DonateWithControlDependency, .buffer = b);
     HOST_OK(api->PJRT_Buffer_DonateWithControlDependency(&donate));
     assert_true(host_is_deleted(b));
-    assert_false(is_ready(donate.out_buffer));
+    assert_false(host_is_ready(donate.out_buffer));
     PJRT_Buffer_DonateWithControlDependency_Callback_Args done = {
       .struct_size = sizeof done,
       .callback_data = donate.callback_data,

@@ -236,8 +236,8 @@ static void test_convert(void **state)
   }
 }
 
-// Floats whose bits are the upper 16 in all arrangements, with which every tie
-// is among them; with the next float and the one before.
+// All floats whose lower 16 bits are 0, which include every tie; then, of each,
+// the next float and the one before.
 static const char near_ties[] =
     "func.func @main(%%z: tensor<ui32>) -> (tensor<65536x%s>, "
     "tensor<65536x%s>, tensor<65536x%s>) {\n"

@@ -144,6 +144,10 @@ static void wrong_calls_are_refused(void **unused)
       CALX_UNIMPLEMENTED,
       "'nobody': no function is registered for it, and the CPU engine has "
       "lapack_?trsm_ffi");
+  refused(
+      "%r:2 = stablehlo.custom_call @\"lapack_?potrf_ffi\"(%a) : "
+      "(tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i32>)",
+      CALX_UNIMPLEMENTED, "there is no target 'lapack_?potrf_ffi'");
   refused(POTRF("uplo = 77 : ui8", "[0, 1]", TYPES), CALX_INVALID_ARGUMENT,
           "'uplo' must be the code of one of the letters LU, got 77");
   refused(POTRF("", "[0, 1]", TYPES), CALX_INVALID_ARGUMENT,

@@ -56,6 +56,7 @@ static void test_recorded(void **state)
     at = strstr(numbers, DASHES) + strlen(DASHES);
   }
   assert_int_equal(n, 2);
+  assert_true(parts_n_split > 0);
   cx_free(data);
 }
 

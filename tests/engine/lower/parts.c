@@ -6,6 +6,8 @@
 
 static const uint32_t numbers[PARTS_DEVICES] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 
+size_t parts_n_split;
+
 // ---- shardings ----
 
 enum { RANK = 4 };
@@ -43,10 +45,13 @@ static const unsigned char *read_tiling(const unsigned char *at, uint32_t n,
   assert_true(n_devices == 0 || n_devices == n);
   assert_true(part->rank <= RANK);
   *out = (tiling){ .rank = part->rank };
+  bool split = false;
   for (size_t d = 0; d < part->rank; d++) {
     out->tiles[d] = tiles[d];
     out->part[d] = part->dims[d];
+    split |= tiles[d] > 1;
   }
+  if (split) parts_n_split++;
   const int64_t copies = n_tiles > part->rank ? tiles[part->rank] : 1;
   for (size_t i = 0; i < n_devices; i++) {
     out->tile[devices[i]] = (int64_t)i / copies;
@@ -54,8 +59,8 @@ static const unsigned char *read_tiling(const unsigned char *at, uint32_t n,
   return end;
 }
 
-// The place in the whole of element e of this tile, both row-major.
-static int64_t place(const tiling *t, int64_t tile, int64_t e)
+// The index in the whole of element e of this tile, both row-major.
+static int64_t index_of(const tiling *t, int64_t tile, int64_t e)
 {
   int64_t at = 0, stride = 1;
   for (size_t d = t->rank; d-- > 0;) {
@@ -148,7 +153,7 @@ static void cut(device *d, const cx_hlo_type *part, const tiling *t, size_t k,
   float *to = d->args[k] = memory_of(part);
   const int64_t n = cx_hlo_type_elements(part);
   for (int64_t e = 0; e < n; e++)
-    to[e] = whole[place(t, t->tile[d->number], e)];
+    to[e] = whole[index_of(t, t->tile[d->number], e)];
 }
 
 static void join(const device *d, const cx_hlo_type *part, const tiling *t,
@@ -159,7 +164,7 @@ static void join(const device *d, const cx_hlo_type *part, const tiling *t,
   for (uint32_t i = 0; i < d->n; i++) {
     const float *from = d[i].results[k];
     for (int64_t e = 0; e < n; e++) {
-      const int64_t at = place(t, t->tile[i], e);
+      const int64_t at = index_of(t, t->tile[i], e);
       if (seen[at] && memcmp(&whole[at], &from[e], sizeof *from) != 0) {
         fail_msg("result %zu: device %u has another copy of element %d", k, i,
                  (int)at);

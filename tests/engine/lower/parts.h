@@ -11,6 +11,9 @@
 
 enum { PARTS_DEVICES = 8, PARTS_VALUES = 8 };
 
+// How many tensors were cut as yet.
+extern size_t parts_n_split;
+
 // The arguments and results are whole. Devices that have the same part of a
 // result must have the same bits. One device: a program without shardings.
 void parts_run(const char *text, uint32_t n_devices, bool interpret,

@@ -270,6 +270,17 @@ func.func @main(%x: tensor<5x6xf32>, %y: tensor<6xf32>) -> tensor<5x6xf32> {
   %3 = stablehlo.dynamic_update_slice %x, %0, %1, %2 : (tensor<5x6xf32>, tensor<1x6xf32>, tensor<i64>, tensor<i64>) -> tensor<5x6xf32>
   return %3 : tensor<5x6xf32>
 }
+// ==== shapes: a scatter of five windows without indices stays
+func.func @main(%x: tensor<6xf32>, %y: tensor<5x6xf32>) -> tensor<6xf32> {
+  %i = stablehlo.constant dense<> : tensor<5x0xi64>
+  %0 = "stablehlo.scatter"(%x, %i, %y) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<6xf32>, tensor<5x0xi64>, tensor<5x6xf32>) -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+// -> same
 // ==== shapes: a scatter that is partly outside stays
 func.func @main(%x: tensor<5x6xf32>, %y: tensor<3x4xf32>) -> tensor<5x6xf32> {
   %i = stablehlo.constant dense<[3, 2]> : tensor<2xi32>
