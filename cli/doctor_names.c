@@ -31,6 +31,7 @@ static const cx_cli_variable variables[] = {
   SECONDS("CALX_COLLECTIVE_TIMEOUT_S", 1),
   TEXT("CALX_CPU_CHECK"),
   WORDS("CALX_CPU_LANES", "4,8,16"),
+  { "CALX_CPU_LIBRARY", CX_CLI_FILE, 0, 0, NULL },
   WORDS("CALX_CPU_REF", "0,1"),
   TEXT("CALX_CPU_STATS"),
   NUMBER("CALX_CPU_THREADS", 1, 4096),
