@@ -156,7 +156,8 @@ static void wrong_calls_are_refused(void **unused)
           "operand 0 must have a column-major layout");
   refused(POTRF("uplo = 76 : ui8", "[0, 1]",
                 "(tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i64>)"),
-          CALX_INVALID_ARGUMENT, "result 1, i64[], does not fit operand 0");
+          CALX_INVALID_ARGUMENT,
+          "result 1 of type i64[] does not have the target's shape");
   refused(POTRF("uplo = 76 : ui8", "[0, 1]",
                 "(tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xi32>)"),
           CALX_INVALID_ARGUMENT, "result 1");
