@@ -45,18 +45,23 @@ static const unsigned char *read_tiling(const unsigned char *at, uint32_t n,
   assert_true(n_devices == 0 || n_devices == n);
   assert_true(part->rank <= RANK);
   *out = (tiling){ .rank = part->rank };
-  bool split = false;
   for (size_t d = 0; d < part->rank; d++) {
     out->tiles[d] = tiles[d];
     out->part[d] = part->dims[d];
-    split |= tiles[d] > 1;
   }
-  if (split) parts_n_split++;
   const int64_t copies = n_tiles > part->rank ? tiles[part->rank] : 1;
   for (size_t i = 0; i < n_devices; i++) {
     out->tile[devices[i]] = (int64_t)i / copies;
   }
   return end;
+}
+
+static bool is_split(const tiling *t)
+{
+  for (size_t d = 0; d < t->rank; d++) {
+    if (t->tiles[d] > 1) return true;
+  }
+  return false;
 }
 
 // The index in the whole of element e of this tile, both row-major.
@@ -215,6 +220,7 @@ void parts_run(const char *text, uint32_t n, bool interpret,
   }
   for (size_t k = 0; k < info->n_params; k++) {
     const tiling t = next_tiling(&at, n, &info->params[k]);
+    if (is_split(&t)) parts_n_split++;
     for (uint32_t i = 0; i < n; i++)
       cut(&d[i], &info->params[k], &t, k, args[k]);
   }

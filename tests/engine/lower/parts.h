@@ -11,7 +11,7 @@
 
 enum { PARTS_DEVICES = 8, PARTS_VALUES = 8 };
 
-// How many tensors were cut as yet.
+// How many parameters were cut as yet.
 extern size_t parts_n_split;
 
 // The arguments and results are whole. Devices that have the same part of a
