@@ -16,13 +16,13 @@ typedef struct promise {
   int64_t dims[CPU_API_MAX_RANK];
 } promise;
 
-static calx_status *promise_new(PJRT_Device *device, const cpu_api_shape *shape,
-                                size_t bytes, promise **out,
-                                PJRT_Buffer **buffer)
+static calx_status *promise_new(cpu_api_space *space,
+                                const cpu_api_shape *shape, size_t bytes,
+                                promise **out, PJRT_Buffer **buffer)
 {
   PJRT_Event *ready = cpu_api_event_new();
   if (ready == NULL) return cx_out_of_memory();
-  cpu_api_value *value = cpu_api_value_new(device, ready);
+  cpu_api_value *value = cpu_api_value_new(space->device, ready);
   if (value == NULL) return cx_out_of_memory();
   promise *p = cx_calloc(1, sizeof *p);
   if (p == NULL) {
@@ -34,7 +34,7 @@ static calx_status *promise_new(PJRT_Device *device, const cpu_api_shape *shape,
   p->shape = *shape;
   p->shape.dims = p->dims;
   for (size_t i = 0; i < shape->rank; i++) p->dims[i] = shape->dims[i];
-  calx_status *status = cpu_api_buffer_new(value, shape, bytes, buffer);
+  calx_status *status = cpu_api_buffer_new(value, space, shape, bytes, buffer);
   if (status == NULL) {
     *out = p;
   } else {
@@ -81,17 +81,17 @@ static void fulfil(promise *p, calx_status *error)
 
 static calx_status *create(PJRT_Client_CreateAliasBuffer_Args *args)
 {
-  PJRT_Device *device = NULL;
+  cpu_api_space *space = NULL;
   cpu_api_shape shape;
   size_t bytes = 0;
   promise *p = NULL;
   args->alias_buffer = NULL;
   args->fulfill_alias_buffer_cb = NULL;
-  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &device));
+  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &space));
   CALX_TRY(cpu_api_shape_read((int)args->shape_element_type, args->shape_dims,
                               args->shape_num_dims, args->shape_layout, &shape,
                               &bytes));
-  CALX_TRY(promise_new(device, &shape, bytes, &p, &args->alias_buffer));
+  CALX_TRY(promise_new(space, &shape, bytes, &p, &args->alias_buffer));
   args->fulfill_alias_buffer_cb = (PJRT_FulfillAliasBufferCallback *)p;
   return NULL;
 }
@@ -148,7 +148,7 @@ static calx_status *donate(PJRT_Buffer_DonateWithControlDependency_Args *args)
   args->out_buffer = NULL;
   args->callback_data = NULL;
   args->dependency_ready_callback = on_dependency;
-  CALX_TRY(promise_new(b->device, &b->shape, b->bytes, &p, &args->out_buffer));
+  CALX_TRY(promise_new(b->space, &b->shape, b->bytes, &p, &args->out_buffer));
   cx_lock(&b->lock);
   const bool referenced = b->external > 0;
   if (!referenced) {

@@ -34,7 +34,7 @@
 // promise functions and objects that clients then use.
 #define CPU_API_MINOR 104
 #define CPU_API_PLATFORM "calx_cpu"
-#define CPU_API_MEMORY_KIND "device"
+#define CPU_API_COSTS 4  // properties of a cost analysis
 #define CPU_API_MAX_RANK 64
 #define CPU_API_MAX_DEVICES 4096
 
@@ -132,10 +132,12 @@ struct PJRT_DeviceDescription {
   char debug_text[64];
 };
 
-// The only memory of a device. Its kind is "device".
+// A memory of a device. All of a device's are the process's memory and have one
+// cache: the kind is what a buffer answers when it is asked.
 typedef struct cpu_api_space {
   PJRT_Memory base;
   PJRT_Device *device;
+  cpu_run_memory kind;
   char text[32];
   char debug_text[64];
 } cpu_api_space;
@@ -154,13 +156,13 @@ typedef struct cpu_api_cache {
   int64_t n_allocs;
 } cpu_api_cache;
 
-// A device of another process has only the fields up to `memory`.
+// A device of another process has only the fields up to `memories`.
 struct PJRT_Device {
   PJRT_Client *client;
   PJRT_DeviceDescription description;
   bool local;
-  cpu_api_space space;
-  PJRT_Memory *memory;  // &space.base, as a list of one
+  cpu_api_space spaces[CPU_RUN_MEMORIES];   // the default is the first
+  PJRT_Memory *memories[CPU_RUN_MEMORIES];  // &spaces[i].base
   cpu_threads *threads;
   cpu_run_context *context;  // of the thread that has set `busy`
   cpu_api_cache cache;
@@ -212,12 +214,11 @@ struct PJRT_Client {
 
 void cpu_api_client_retain(PJRT_Client *client);
 void cpu_api_client_release(PJRT_Client *client);
-PJRT_Device *cpu_api_memory_device(PJRT_Memory *memory);
-// The device that the caller named, by itself or by its memory. If the caller
-// named both, the memory decides.
+// The memory that the caller named, or the default one of the device that the
+// caller named. If the caller named both, the memory decides.
 calx_status *cpu_api_choose(PJRT_Client *client, PJRT_Device *device,
                             PJRT_Memory *memory,
-                            PJRT_Device **out) CALX_MUST_USE;
+                            cpu_api_space **out) CALX_MUST_USE;
 // Refuses devices of other processes.
 calx_status *cpu_api_check_local(const PJRT_Device *device) CALX_MUST_USE;
 // The device of this id in the client's world.
@@ -287,6 +288,7 @@ calx_status *cpu_api_value_wait(cpu_api_value *value) CALX_MUST_USE;
 #define CPU_API_FEW_DIMS 6
 struct PJRT_Buffer {
   PJRT_Device *device;
+  cpu_api_space *space;  // of the device
   cx_mutex lock;
   cpu_api_value *value;  // NULL: deleted or donated
   // Held while the caller has external references, also after deletion.
@@ -297,8 +299,8 @@ struct PJRT_Buffer {
   size_t bytes;
 };
 
-// Takes the value, also on failure.
-calx_status *cpu_api_buffer_new(cpu_api_value *value,
+// Takes the value, which is of the memory's device, also on failure.
+calx_status *cpu_api_buffer_new(cpu_api_value *value, cpu_api_space *space,
                                 const cpu_api_shape *shape, size_t bytes,
                                 PJRT_Buffer **out) CALX_MUST_USE;
 void cpu_api_buffer_free(PJRT_Buffer *buffer);  // NULL is accepted
@@ -307,8 +309,8 @@ calx_status *cpu_api_buffer_value(PJRT_Buffer *buffer,
                                   cpu_api_value **out) CALX_MUST_USE;
 // The error of using a deleted buffer.
 calx_status *cpu_api_buffer_deleted(const PJRT_Buffer *buffer) CALX_MUST_USE;
-// A new buffer with memory of the device. Its value takes `ready`.
-calx_status *cpu_api_buffer_make(PJRT_Device *device,
+// A new buffer with memory of its own. Its value takes `ready`.
+calx_status *cpu_api_buffer_make(cpu_api_space *space,
                                  const cpu_api_shape *shape, size_t bytes,
                                  PJRT_Event *ready,
                                  PJRT_Buffer **out) CALX_MUST_USE;
@@ -342,6 +344,7 @@ typedef struct cpu_api_code {
   cx_arena arena;        // of the lists
   const char *options;   // the serialised compile options
   size_t options_size;
+  cx_text source;     // the program's text or bytecode; empty: it was loaded
   cx_text shardings;  // as spmd/spmd.h has them; empty: not partitioned
   const char **param_shardings, **result_shardings;  // NULL: the same
   size_t *param_sharding_sizes, *result_sharding_sizes;
@@ -352,14 +355,16 @@ typedef struct cpu_api_code {
   PJRT_Buffer_Type *result_types;
   int64_t *result_dims;  // of all results, one after the other
   size_t *result_ranks;
-  const char **kinds;  // of memory, for parameters and for results
-  size_t *kind_sizes;
+  const char **param_kinds, **result_kinds;  // of memory
+  size_t *param_kind_sizes, *result_kind_sizes;
   PJRT_Layouts_MemoryLayout **param_layouts, **result_layouts;
-  PJRT_NamedValue costs[1];
+  PJRT_NamedValue costs[CPU_API_COSTS];
 } cpu_api_code;
 
-// Takes the program, also on failure, and the shardings.
-calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
+// Takes the program, also on failure, and the shardings. Copies the source,
+// which may be NULL.
+calx_status *cpu_api_code_new(cpu_run_program *program,
+                              const PJRT_Program *source, const char *options,
                               size_t options_size, cx_text *shardings,
                               cpu_api_code **out) CALX_MUST_USE;
 void cpu_api_code_retain(cpu_api_code *code);

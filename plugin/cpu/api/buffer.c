@@ -21,7 +21,7 @@ static calx_status *keep_dims(PJRT_Buffer *b, const cpu_api_shape *shape)
   return NULL;
 }
 
-calx_status *cpu_api_buffer_new(cpu_api_value *value,
+calx_status *cpu_api_buffer_new(cpu_api_value *value, cpu_api_space *space,
                                 const cpu_api_shape *shape, size_t bytes,
                                 PJRT_Buffer **out)
 {
@@ -34,7 +34,8 @@ calx_status *cpu_api_buffer_new(cpu_api_value *value,
     return status;
   }
   cx_mutex_init(&b->lock);
-  b->device = value->device;
+  b->device = space->device;
+  b->space = space;
   b->value = value;
   b->pinned = NULL;
   b->external = 0;
@@ -74,39 +75,41 @@ calx_status *cpu_api_buffer_value(PJRT_Buffer *buffer, cpu_api_value **out)
   return *out != NULL ? NULL : cpu_api_buffer_deleted(buffer);
 }
 
-calx_status *cpu_api_buffer_make(PJRT_Device *device,
+calx_status *cpu_api_buffer_make(cpu_api_space *space,
                                  const cpu_api_shape *shape, size_t bytes,
                                  PJRT_Event *ready, PJRT_Buffer **out)
 {
   *out = NULL;
+  PJRT_Device *device = space->device;
   cpu_api_value *value = cpu_api_value_new(device, ready);
   if (value == NULL) return cx_out_of_memory();
   calx_status *status = cpu_api_block_new(&device->cache, bytes, &value->block);
-  if (status == NULL) return cpu_api_buffer_new(value, shape, bytes, out);
+  if (status == NULL)
+    return cpu_api_buffer_new(value, space, shape, bytes, out);
   cpu_api_value_release(value);
   return status;
 }
 
 // A buffer of a new value with this memory. Takes the event and the memory,
 // also on failure.
-static calx_status *wrap(PJRT_Device *device, PJRT_Event *ready,
+static calx_status *wrap(cpu_api_space *space, PJRT_Event *ready,
                          cpu_api_block block, const cpu_api_shape *shape,
                          size_t bytes, PJRT_Buffer **out)
 {
-  cpu_api_value *value = cpu_api_value_new(device, ready);
+  cpu_api_value *value = cpu_api_value_new(space->device, ready);
   if (value == NULL) {
-    cpu_api_block_release(&device->cache, &block);
+    cpu_api_block_release(&space->device->cache, &block);
     return cx_out_of_memory();
   }
   value->block = block;
-  return cpu_api_buffer_new(value, shape, bytes, out);
+  return cpu_api_buffer_new(value, space, shape, bytes, out);
 }
 
 // ---- from the host ----
 
 // A checked upload.
 typedef struct upload {
-  PJRT_Device *device;
+  cpu_api_space *space;
   cpu_api_move move;
   size_t bytes;
   bool dense;
@@ -116,8 +119,7 @@ static calx_status *read_upload(
     const PJRT_Client_BufferFromHostBuffer_Args *args, upload *u)
 {
   cpu_api_shape shape;
-  CALX_TRY(
-      cpu_api_choose(args->client, args->device, args->memory, &u->device));
+  CALX_TRY(cpu_api_choose(args->client, args->device, args->memory, &u->space));
   CALX_TRY(cpu_api_shape_read((int)args->type, args->dims, args->num_dims,
                               args->device_layout, &shape, &u->bytes));
   if (args->data == NULL && u->bytes > 0) {
@@ -161,7 +163,7 @@ static calx_status *alias(PJRT_Client_BufferFromHostBuffer_Args *args,
                                     args->host_buffer_semantics ==
                                     PJRT_HostBufferSemantics_kMutableZeroCopy,
                                 .done = cpu_api_event_retain(done) };
-  calx_status *status = wrap(u->device, cpu_api_event_ready(), block,
+  calx_status *status = wrap(u->space, cpu_api_event_ready(), block,
                              &u->move.shape, u->bytes, &args->buffer);
   if (status == NULL) {
     args->done_with_host_buffer = done;
@@ -178,7 +180,7 @@ static calx_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args)
   args->done_with_host_buffer = NULL;
   CALX_TRY(read_upload(args, &u));
   if (may_alias(args, &u)) return alias(args, &u);
-  CALX_TRY(cpu_api_buffer_make(u.device, &u.move.shape, u.bytes,
+  CALX_TRY(cpu_api_buffer_make(u.space, &u.move.shape, u.bytes,
                                cpu_api_event_ready(), &args->buffer));
   cpu_api_move_run(&u.move, args->buffer->value->block.data, args->data);
   args->done_with_host_buffer = cpu_api_event_ready();
@@ -193,14 +195,14 @@ static calx_status *uninitialized(
     PJRT_Client_CreateUninitializedBuffer_Args *args)
 {
   cpu_api_shape shape;
-  PJRT_Device *device = NULL;
+  cpu_api_space *space = NULL;
   size_t bytes = 0;
   args->buffer = NULL;
-  CALX_TRY(cpu_api_choose(args->client, args->device, args->memory, &device));
+  CALX_TRY(cpu_api_choose(args->client, args->device, args->memory, &space));
   CALX_TRY(cpu_api_shape_read((int)args->shape_element_type, args->shape_dims,
                               args->shape_num_dims, args->shape_layout, &shape,
                               &bytes));
-  CALX_TRY(cpu_api_buffer_make(device, &shape, bytes, cpu_api_event_ready(),
+  CALX_TRY(cpu_api_buffer_make(space, &shape, bytes, cpu_api_event_ready(),
                                &args->buffer));
   // Booleans must be 0 or 1, and the data of earlier buffers must not be seen.
   memset(args->buffer->value->block.data, 0, bytes);
@@ -212,10 +214,10 @@ CPU_API_CALL(PJRT_Client_CreateUninitializedBuffer, client, uninitialized(args))
 static calx_status *error_buffer(PJRT_Client_CreateErrorBuffer_Args *args)
 {
   cpu_api_shape shape;
-  PJRT_Device *device = NULL;
+  cpu_api_space *space = NULL;
   size_t bytes = 0;
   args->buffer = NULL;
-  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &device));
+  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &space));
   CALX_TRY(cpu_api_shape_read((int)args->shape_element_type, args->shape_dims,
                               args->shape_num_dims, NULL, &shape, &bytes));
   calx_status *error = cpu_api_callers_error(
@@ -223,7 +225,7 @@ static calx_status *error_buffer(PJRT_Client_CreateErrorBuffer_Args *args)
   if (error == NULL) {
     return cx_invalid("a buffer of an error needs an error, found code 0");
   }
-  return wrap(device, cpu_api_event_done(error), (cpu_api_block){ 0 }, &shape,
+  return wrap(space, cpu_api_event_done(error), (cpu_api_block){ 0 }, &shape,
               bytes, &args->buffer);
 }
 
@@ -234,10 +236,10 @@ static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
 {
   cpu_api_shape shape;
   PJRT_Memory *memory = CPU_API_HAS(args, memory) ? args->memory : NULL;
-  PJRT_Device *device = NULL;
+  cpu_api_space *space = NULL;
   size_t bytes = 0;
   args->buffer = NULL;
-  CALX_TRY(cpu_api_choose(args->client, args->device, memory, &device));
+  CALX_TRY(cpu_api_choose(args->client, args->device, memory, &space));
   CALX_TRY(cpu_api_shape_read((int)args->element_type, args->dims,
                               args->num_dims, args->layout, &shape, &bytes));
   if (args->device_buffer_ptr == NULL && bytes > 0) {
@@ -255,7 +257,7 @@ static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
                                 .on_delete_user =
                                     args->on_delete_callback_arg };
   CALX_TRY(
-      wrap(device, cpu_api_event_ready(), block, &shape, bytes, &args->buffer));
+      wrap(space, cpu_api_event_ready(), block, &shape, bytes, &args->buffer));
   // Set last, because the callback must not be called after a failure.
   args->buffer->value->block.on_delete = args->on_delete_callback;
   return NULL;
@@ -282,7 +284,8 @@ static calx_status *bitcast(PJRT_Buffer_Bitcast_Args *args)
                       cpu_api_shape_str(from).s);
   }
   CALX_TRY(cpu_api_buffer_value(args->buffer, &value));
-  return cpu_api_buffer_new(value, &shape, bytes, &args->out_buffer);
+  return cpu_api_buffer_new(value, args->buffer->space, &shape, bytes,
+                            &args->out_buffer);
 }
 
 CPU_API_CALL(PJRT_Buffer_Bitcast, buffer, bitcast(args))

@@ -14,7 +14,7 @@ CPU_API_GET_LIST(PJRT_Buffer_DynamicDimensionIndices, buffer,
 CPU_API_GET(PJRT_Buffer_OnDeviceSizeInBytes, buffer, on_device_size_in_bytes,
             args->buffer->bytes)
 CPU_API_GET(PJRT_Buffer_Device, buffer, device, args->buffer->device)
-CPU_API_GET(PJRT_Buffer_Memory, buffer, memory, args->buffer->device->memory)
+CPU_API_GET(PJRT_Buffer_Memory, buffer, memory, &args->buffer->space->base)
 
 static PJRT_Buffer_MemoryLayout row_major(size_t rank)
 {

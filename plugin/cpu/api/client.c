@@ -59,8 +59,10 @@ CPU_API_GET_LIST(PJRT_Client_AddressableDevices, client, addressable_devices,
                  args->client->device_list + args->client->first,
                  num_addressable_devices, args->client->n_local)
 CPU_API_GET_LIST(PJRT_Client_AddressableMemories, client, addressable_memories,
-                 args->client->memory_list + args->client->first,
-                 num_addressable_memories, args->client->n_local)
+                 args->client->memory_list +
+                     args->client->first * CPU_RUN_MEMORIES,
+                 num_addressable_memories,
+                 args->client->n_local *CPU_RUN_MEMORIES)
 
 CPU_API_CALL(PJRT_Client_LookupDevice, client,
              cpu_api_device_find(args->client, args->id, &args->device))

@@ -11,6 +11,7 @@ static void code_free(cpu_api_code *c)
 {
   cpu_run_program_free(c->program);
   cpu_threads_free(c->threads);
+  cx_text_free(&c->source);
   cx_text_free(&c->shardings);
   cx_arena_free(&c->arena);
   cx_free(c);
@@ -54,12 +55,20 @@ static void *list(cpu_api_code *c, size_t n, size_t bytes, bool *ok)
   return p;
 }
 
+static void name_kinds(const uint8_t *kinds, size_t n, const char **out,
+                       size_t *out_sizes)
+{
+  for (size_t i = 0; i < n; i++) {
+    out[i] = cpu_run_memory_name((cpu_run_memory)kinds[i]);
+    out_sizes[i] = strlen(out[i]);
+  }
+}
+
 static calx_status *make_lists(cpu_api_code *c)
 {
   const cpu_run_program_info *info = c->info;
   const size_t n = info->n_params;
   const size_t m = info->n_results;
-  const size_t most = n > m ? n : m;
   size_t dims = 0;
   for (size_t i = 0; i < m; i++) dims += info->results[i].rank;
   bool ok = true;
@@ -71,16 +80,37 @@ static calx_status *make_lists(cpu_api_code *c)
   c->result_types = list(c, m, sizeof *c->result_types, &ok);
   c->result_dims = list(c, dims, sizeof *c->result_dims, &ok);
   c->result_ranks = list(c, m, sizeof *c->result_ranks, &ok);
-  c->kinds = list(c, most, sizeof *c->kinds, &ok);
-  c->kind_sizes = list(c, most, sizeof *c->kind_sizes, &ok);
+  c->param_kinds = list(c, n, sizeof *c->param_kinds, &ok);
+  c->param_kind_sizes = list(c, n, sizeof *c->param_kind_sizes, &ok);
+  c->result_kinds = list(c, m, sizeof *c->result_kinds, &ok);
+  c->result_kind_sizes = list(c, m, sizeof *c->result_kind_sizes, &ok);
   c->param_layouts = list(c, n, sizeof *c->param_layouts, &ok);
   c->result_layouts = list(c, m, sizeof *c->result_layouts, &ok);
   if (!ok) return cx_out_of_memory();
-  for (size_t i = 0; i < most; i++) {
-    c->kinds[i] = CPU_API_MEMORY_KIND;
-    c->kind_sizes[i] = strlen(CPU_API_MEMORY_KIND);
-  }
+  name_kinds(info->param_memory, n, c->param_kinds, c->param_kind_sizes);
+  name_kinds(info->result_memory, m, c->result_kinds, c->result_kind_sizes);
   return NULL;
+}
+
+// By the names of XLA's cost analysis.
+static void set_costs(cpu_api_code *c)
+{
+  const struct {
+    const char *name;
+    double value;
+  } costs[CPU_API_COSTS] = {
+    { "flops", c->info->work.flops },
+    { "transcendentals", c->info->work.transcendentals },
+    { "bytes accessed", c->info->work.bytes },
+    { "optimal_seconds", c->info->cost_ns * 1e-9 },
+  };
+  for (size_t i = 0; i < CPU_API_COSTS; i++) {
+    c->costs[i] = (PJRT_NamedValue){
+      CX_PJRT_ARGS(PJRT_NamedValue),        .name = costs[i].name,
+      .name_size = strlen(costs[i].name),   .type = PJRT_NamedValue_kFloat,
+      .float_value = (float)costs[i].value, .value_size = 1
+    };
+  }
 }
 
 static calx_status *fill(cpu_api_code *c)
@@ -102,16 +132,12 @@ static calx_status *fill(cpu_api_code *c)
     if (from >= 0 && (size_t)from < info->n_params) c->may_donate[from] = true;
   }
   cx_hash_hex(info->fingerprint, c->fingerprint);
-  c->costs[0] = (PJRT_NamedValue){ CX_PJRT_ARGS(PJRT_NamedValue),
-                                   .name = "optimal_seconds",
-                                   .name_size = strlen("optimal_seconds"),
-                                   .type = PJRT_NamedValue_kFloat,
-                                   .float_value = (float)(info->cost_ns * 1e-9),
-                                   .value_size = 1 };
+  set_costs(c);
   return cpu_api_shardings_fill(c);
 }
 
-calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
+calx_status *cpu_api_code_new(cpu_run_program *program,
+                              const PJRT_Program *source, const char *options,
                               size_t options_size, cx_text *shardings,
                               cpu_api_code **out)
 {
@@ -128,7 +154,11 @@ calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
   c->options_size = options_size;
   c->shardings = *shardings;
   *shardings = (cx_text){ 0 };
-  calx_status *status = c->options == NULL ? cx_out_of_memory() : fill(c);
+  if (source != NULL) {
+    cx_text_append_n(&c->source, source->code, source->code_size);
+  }
+  bool ok = c->options != NULL && !cx_text_failed(&c->source);
+  calx_status *status = ok ? fill(c) : cx_out_of_memory();
   if (status != NULL) {
     code_free(c);
     return status;

@@ -49,8 +49,8 @@ static calx_status *compile(const PJRT_Program *program,
   calx_status *status =
       cpu_lower_compile(program->code, program->code_size, &wanted, &made);
   if (status == NULL) {
-    status =
-        cpu_api_code_new(made, options->bytes, options->size, &shardings, out);
+    status = cpu_api_code_new(made, program, options->bytes, options->size,
+                              &shardings, out);
   }
   cx_text_free(&shardings);
   return status;

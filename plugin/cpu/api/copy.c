@@ -212,17 +212,19 @@ CPU_API_CALL(PJRT_Buffer_CopyRawToHostFuture, buffer, raw_to_host_later(args))
 
 // ---- to a device ----
 
-static calx_status *to_device(PJRT_Buffer *b, PJRT_Device *device,
-                              PJRT_Buffer **out)
+// To the memory, or to the default one of the device.
+static calx_status *to_space(PJRT_Buffer *b, PJRT_Device *device,
+                             PJRT_Memory *memory, PJRT_Buffer **out)
 {
+  cpu_api_space *space = NULL;
   copy c = { .raw = true, .bytes = b->bytes };
   PJRT_Event *done = NULL;
   *out = NULL;
-  CALX_TRY(cpu_api_choose(b->device->client, device, NULL, &device));
+  CALX_TRY(cpu_api_choose(b->device->client, device, memory, &space));
   CALX_TRY(cpu_api_buffer_value(b, &c.source));
   calx_status *status = promise(c.source, &done);
   if (status == NULL) {
-    status = cpu_api_buffer_make(device, &b->shape, b->bytes,
+    status = cpu_api_buffer_make(space, &b->shape, b->bytes,
                                  cpu_api_event_retain(done), out);
   }
   if (status != NULL) {
@@ -243,8 +245,7 @@ static calx_status *to_device(PJRT_Buffer *b, PJRT_Device *device,
 }
 
 CPU_API_CALL2(PJRT_Buffer_CopyToDevice, buffer, dst_device,
-              to_device(args->buffer, args->dst_device, &args->dst_buffer))
+              to_space(args->buffer, args->dst_device, NULL, &args->dst_buffer))
 
 CPU_API_CALL2(PJRT_Buffer_CopyToMemory, buffer, dst_memory,
-              to_device(args->buffer, cpu_api_memory_device(args->dst_memory),
-                        &args->dst_buffer))
+              to_space(args->buffer, NULL, args->dst_memory, &args->dst_buffer))

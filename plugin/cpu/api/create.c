@@ -15,19 +15,29 @@
 #define MAX_TIMEOUT_S (INT64_C(10) * 365 * 24 * 3600)
 #define MAX_THREADS 4096
 
+static void open_memories(PJRT_Device *d, PJRT_Memory **list)
+{
+  for (int kind = 0; kind < CPU_RUN_MEMORIES; kind++) {
+    cpu_api_space *s = &d->spaces[kind];
+    s->device = d;
+    s->kind = (cpu_run_memory)kind;
+    snprintf(s->text, sizeof s->text, "MEMORY_SPACE_%d",
+             d->description.id * CPU_RUN_MEMORIES + kind);
+    snprintf(s->debug_text, sizeof s->debug_text,
+             "memory %s of calx_cpu device %d", cpu_run_memory_name(s->kind),
+             d->description.id);
+    list[kind] = d->memories[kind] = &s->base;
+  }
+}
+
 static calx_status *open_device(PJRT_Client *c, int id, int threads)
 {
   PJRT_Device *d = &c->devices[id];
   d->client = c;
   cpu_api_describe(&d->description, id, id / (int)c->world.per_process);
   d->local = d->description.process == (int)c->world.process;
-  d->space.device = d;
-  snprintf(d->space.text, sizeof d->space.text, "MEMORY_SPACE_%d", id);
-  snprintf(d->space.debug_text, sizeof d->space.debug_text,
-           "memory of calx_cpu device %d", id);
-  d->memory = &d->space.base;
+  open_memories(d, c->memory_list + (size_t)id * CPU_RUN_MEMORIES);
   c->device_list[id] = d;
-  c->memory_list[id] = d->memory;
   c->n_devices = (size_t)id + 1;
   if (!d->local) return NULL;
   cpu_api_cache_init(&d->cache);
@@ -107,7 +117,7 @@ static calx_status *open_client(PJRT_Client *c)
   write_version(c);
   c->devices = cx_calloc(n, sizeof *c->devices);
   c->device_list = cx_calloc(n, sizeof(PJRT_Device *));
-  c->memory_list = cx_calloc(n, sizeof(PJRT_Memory *));
+  c->memory_list = cx_calloc(n * CPU_RUN_MEMORIES, sizeof(PJRT_Memory *));
   if (c->devices == NULL || c->device_list == NULL || c->memory_list == NULL) {
     return cx_out_of_memory();
   }

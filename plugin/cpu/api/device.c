@@ -3,23 +3,24 @@
 
 #include "api/api.h"
 
-PJRT_Device *cpu_api_memory_device(PJRT_Memory *memory)
+static cpu_api_space *space_of(PJRT_Memory *memory)
 {
-  return ((cpu_api_space *)memory)->device;
+  return (cpu_api_space *)memory;
 }
 
 calx_status *cpu_api_choose(PJRT_Client *client, PJRT_Device *device,
-                            PJRT_Memory *memory, PJRT_Device **out)
+                            PJRT_Memory *memory, cpu_api_space **out)
 {
-  if (memory != NULL) device = cpu_api_memory_device(memory);
-  if (device == NULL) {
+  if (memory == NULL && device == NULL) {
     return cx_invalid("neither a device nor a memory was named");
   }
+  if (memory == NULL) memory = device->memories[0];
+  device = space_of(memory)->device;
   if (device->client != client) {
     return cx_invalid("device %d is of another client", device->description.id);
   }
   CALX_TRY(cpu_api_check_local(device));
-  *out = device;
+  *out = space_of(memory);
   return NULL;
 }
 
@@ -72,14 +73,14 @@ CPU_API_GET(PJRT_Device_LocalHardwareId, device, local_hardware_id,
                                  : args->device->description.id -
                                        (int)args->device->client->first)
 CPU_API_GET_LIST(PJRT_Device_AddressableMemories, device, memories,
-                 &args->device->memory, num_memories,
-                 args->device->local ? 1 : 0)
+                 args->device->memories, num_memories,
+                 args->device->local ? CPU_RUN_MEMORIES : 0)
 
 static calx_status *default_memory(PJRT_Device *device, PJRT_Memory **out)
 {
   *out = NULL;
   CALX_TRY(cpu_api_check_local(device));
-  *out = device->memory;
+  *out = device->memories[0];
   return NULL;
 }
 
@@ -157,15 +158,13 @@ CPU_API_ACCEPT(PJRT_AsyncTrackingEvent_Destroy, struct_size)
 
 // ---- memories ----
 
-static cpu_api_space *space_of(PJRT_Memory *memory)
-{
-  return (cpu_api_space *)memory;
-}
-
 CPU_API_GET(PJRT_Memory_Id, memory, id,
-            space_of(args->memory)->device->description.id)
-CPU_API_GET_TEXT(PJRT_Memory_Kind, memory, kind, CPU_API_MEMORY_KIND)
-CPU_API_GET(PJRT_Memory_Kind_Id, memory, kind_id, 0)
+            space_of(args->memory)->device->description.id *CPU_RUN_MEMORIES +
+                (int)space_of(args->memory)->kind)
+CPU_API_GET_TEXT(PJRT_Memory_Kind, memory, kind,
+                 cpu_run_memory_name(space_of(args->memory)->kind))
+CPU_API_GET(PJRT_Memory_Kind_Id, memory, kind_id,
+            (int)space_of(args->memory)->kind)
 CPU_API_GET_TEXT(PJRT_Memory_DebugString, memory, debug_string,
                  space_of(args->memory)->debug_text)
 CPU_API_GET_TEXT(PJRT_Memory_ToString, memory, to_string,
@@ -175,7 +174,7 @@ PJRT_Error *cpu_api_PJRT_Memory_AddressableByDevices(
     PJRT_Memory_AddressableByDevices_Args *args)
 {
   CPU_API_ENTER(PJRT_Memory_AddressableByDevices, memory);
-  const PJRT_Device *device = cpu_api_memory_device(args->memory);
+  const PJRT_Device *device = space_of(args->memory)->device;
   args->devices = &device->client->device_list[device->description.id];
   args->num_devices = device->local ? 1 : 0;
   return NULL;

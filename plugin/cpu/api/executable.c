@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "base/alloc.h"
+#include "lower/compile.h"
 
 // ---- handles ----
 
@@ -111,7 +112,7 @@ CPU_API_GET_LIST(PJRT_Executable_OutputElementTypes, executable, output_types,
                  args->executable->code->result_types, num_output_types,
                  args->executable->code->info->n_results)
 CPU_API_GET_LIST(PJRT_Executable_GetCostAnalysis, executable, properties,
-                 args->executable->code->costs, num_properties, 1)
+                 args->executable->code->costs, num_properties, CPU_API_COSTS)
 
 PJRT_Error *cpu_api_PJRT_Executable_OutputDimensions(
     PJRT_Executable_OutputDimensions_Args *args)
@@ -128,8 +129,8 @@ PJRT_Error *cpu_api_PJRT_Executable_OutputMemoryKinds(
 {
   CPU_API_ENTER(PJRT_Executable_OutputMemoryKinds, executable);
   args->num_outputs = args->executable->code->info->n_results;
-  args->memory_kinds = args->executable->code->kinds;
-  args->memory_kind_sizes = args->executable->code->kind_sizes;
+  args->memory_kinds = args->executable->code->result_kinds;
+  args->memory_kind_sizes = args->executable->code->result_kind_sizes;
   return NULL;
 }
 
@@ -138,10 +139,47 @@ PJRT_Error *cpu_api_PJRT_Executable_ParameterMemoryKinds(
 {
   CPU_API_ENTER(PJRT_Executable_ParameterMemoryKinds, executable);
   args->num_parameters = args->executable->code->info->n_params;
-  args->memory_kinds = args->executable->code->kinds;
-  args->memory_kind_sizes = args->executable->code->kind_sizes;
+  args->memory_kinds = args->executable->code->param_kinds;
+  args->memory_kind_sizes = args->executable->code->param_kind_sizes;
   return NULL;
 }
+
+// ---- the program ----
+
+// A first call without memory asks for the size.
+static calx_status *optimized(const cpu_api_code *code, PJRT_Program *program)
+{
+  CALX_TRY(cpu_api_check_size("PJRT_Program", PJRT_Program_STRUCT_SIZE,
+                              program->struct_size));
+  if (code->source.size == 0) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "PJRT_Executable_OptimizedProgram: the executable was "
+                    "loaded, and a saved one has no StableHLO");
+  }
+  const cpu_lower_compile_options options = { .n_replicas =
+                                                  code->info->n_replicas,
+                                              .n_partitions =
+                                                  code->info->n_partitions };
+  cx_text text = { 0 };
+  calx_status *status = cpu_lower_optimized(code->source.data,
+                                            code->source.size, &options, &text);
+  program->format = "mlir";
+  program->format_size = strlen(program->format);
+  if (status == NULL && program->code != NULL &&
+      program->code_size < text.size) {
+    status = cx_invalid("the optimized program has %zu bytes, not %zu",
+                        text.size, program->code_size);
+  }
+  if (status == NULL) {
+    program->code_size = text.size;
+    if (program->code != NULL) memcpy(program->code, text.data, text.size);
+  }
+  cx_text_free(&text);
+  return status;
+}
+
+CPU_API_CALL2(PJRT_Executable_OptimizedProgram, executable, program,
+              optimized(args->executable->code, args->program))
 
 // ---- memory ----
 

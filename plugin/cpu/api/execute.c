@@ -39,8 +39,9 @@ static calx_status *promise_results(const execute_args *c, size_t i,
     if (v == NULL) return cx_out_of_memory();
     l->results[k] = v;
     cpu_api_value_retain(v);
-    CALX_TRY(cpu_api_buffer_new(v, &code->results[k], code->result_bytes[k],
-                                &c->output_lists[i][k]));
+    CALX_TRY(cpu_api_buffer_new(
+        v, &l->device->spaces[code->info->result_memory[k]], &code->results[k],
+        code->result_bytes[k], &c->output_lists[i][k]));
   }
   return NULL;
 }

@@ -18,9 +18,6 @@ static PJRT_Error *refuse(const char *name, const char *reason)
   "only callbacks of recv operations have streams, and execution refuses " \
   "these callbacks"
 
-REFUSED(PJRT_Executable_OptimizedProgram,
-        "a compiled program is a list of steps; its StableHLO is freed after "
-        "the compilation")
 REFUSED(PJRT_CopyToDeviceStream_Destroy, NO_STREAMS)
 REFUSED(PJRT_CopyToDeviceStream_AddChunk, NO_STREAMS)
 REFUSED(PJRT_CopyToDeviceStream_TotalBytes, NO_STREAMS)

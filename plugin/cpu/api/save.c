@@ -93,7 +93,7 @@ calx_status *cpu_api_executable_read(const char *bytes, size_t size,
   cx_text_append_n(&shardings, body + h.options_size + h.program_size,
                    (size_t)h.shardings_size);
   calx_status *status =
-      cpu_api_code_new(program, body, h.options_size, &shardings, out);
+      cpu_api_code_new(program, NULL, body, h.options_size, &shardings, out);
   cx_text_free(&shardings);
   return status;
 }

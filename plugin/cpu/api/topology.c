@@ -114,10 +114,13 @@ CPU_API_GET_LIST(PJRT_TopologyDescription_GetDeviceDescriptions, topology,
 CPU_API_GET_LIST(PJRT_TopologyDescription_Attributes, topology, attributes,
                  NULL, num_attributes, 0)
 
-static const int memory_kinds[] = { 0 };
+static const int memory_kinds[CPU_RUN_MEMORIES] = {
+  CPU_RUN_MEMORY_DEVICE, CPU_RUN_MEMORY_PINNED_HOST,
+  CPU_RUN_MEMORY_UNPINNED_HOST
+};
 CPU_API_GET_LIST(PJRT_TopologyDescription_GetMemorySpaceKindIds, topology,
                  memory_space_kind_ids, memory_kinds, num_memory_space_kind_ids,
-                 1)
+                 CPU_RUN_MEMORIES)
 
 PJRT_Error *cpu_api_PJRT_TopologyDescription_Fingerprint(
     PJRT_TopologyDescription_Fingerprint_Args *args)

@@ -12,7 +12,7 @@
 #define BUFFER_LIMIT (1 << 20)
 
 struct PJRT_AsyncHostToDeviceTransferManager {
-  PJRT_Device *device;
+  cpu_api_space *space;
   cx_mutex lock;
   size_t n;
   struct part {
@@ -44,7 +44,7 @@ static void manager_free(manager *m)
     cx_free(p->dims);
   }
   cx_mutex_free(&m->lock);
-  if (m->device != NULL) cpu_api_client_release(m->device->client);
+  if (m->space != NULL) cpu_api_client_release(m->space->device->client);
   cx_free(m->parts);
   cx_free(m);
 }
@@ -66,7 +66,7 @@ static calx_status *open_part(manager *m, part *p, const PJRT_ShapeSpec *spec,
   for (size_t i = 0; i < p->shape.rank; i++) p->dims[i] = spec->dims[i];
   p->shape.dims = p->dims;
   CALX_TRY(
-      cpu_api_buffer_make(m->device, &p->shape, p->bytes, ready, &p->buffer));
+      cpu_api_buffer_make(m->space, &p->shape, p->bytes, ready, &p->buffer));
   p->value = p->buffer->value;
   cpu_api_value_retain(p->value);
   return NULL;
@@ -75,7 +75,7 @@ static calx_status *open_part(manager *m, part *p, const PJRT_ShapeSpec *spec,
 static calx_status *create(
     PJRT_Client_CreateBuffersForAsyncHostToDevice_Args *args, manager *m)
 {
-  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &m->device));
+  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &m->space));
   cpu_api_client_retain(args->client);
   if (args->num_shape_specs > BUFFER_LIMIT ||
       (args->num_shape_specs > 0 && args->shape_specs == NULL)) {
@@ -254,6 +254,6 @@ CPU_API_CALL(PJRT_AsyncHostToDeviceTransferManager_BufferSize, transfer_manager,
 CPU_API_GET(PJRT_AsyncHostToDeviceTransferManager_BufferCount, transfer_manager,
             buffer_count, args->transfer_manager->n)
 CPU_API_GET(PJRT_AsyncHostToDeviceTransferManager_Device, transfer_manager,
-            device_out, args->transfer_manager->device)
+            device_out, args->transfer_manager->space->device)
 CPU_API_ACCEPT(PJRT_AsyncHostToDeviceTransferManager_AddMetadata,
                transfer_manager)

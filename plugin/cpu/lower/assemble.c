@@ -154,6 +154,37 @@ static const cx_hlo_attr *param_attr(const cx_hlo_func *f, size_t param,
   return cx_hlo_named_attr(list->items, list->n, name);
 }
 
+// What mhlo.memory_kind says of each; without it, "device".
+static calx_status *read_memory(cx_arena *arena, const cx_hlo_named_list *lists,
+                                size_t n, const char *what, const uint8_t **out)
+{
+  uint8_t *kinds = CX_ARENA_ARRAY(arena, uint8_t, n + 1);
+  if (kinds == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    const cx_hlo_attr *attr =
+        lists == NULL
+            ? NULL
+            : cx_hlo_named_attr(lists[i].items, lists[i].n, "mhlo.memory_kind");
+    kinds[i] = CPU_RUN_MEMORY_DEVICE;
+    if (attr == NULL) continue;
+    const cx_hlo_str name = attr->kind == CX_HLO_ATTR_STRING
+                                ? attr->as.text
+                                : (cx_hlo_str){ .s = "no text", .n = 7 };
+    while (kinds[i] < CPU_RUN_MEMORIES &&
+           !cx_hlo_str_equal(name, cpu_run_memory_name(kinds[i]))) {
+      kinds[i]++;
+    }
+    if (kinds[i] == CPU_RUN_MEMORIES) {
+      return cx_invalid(
+          "mhlo.memory_kind of %s %zu: wants \"device\", \"pinned_host\" or "
+          "\"unpinned_host\", found %.*s",
+          what, i, (int)(name.n < 40 ? name.n : 40), name.s);
+    }
+  }
+  *out = kinds;
+  return NULL;
+}
+
 // Pairs parameters with the results that take their memory. tf.aliasing_output
 // names a result; jax.buffer_donor leaves the choice to the compiler: the first
 // result of the same type that is not paired.
@@ -198,6 +229,10 @@ calx_status *cpu_lower_assemble_signature(cpu_lower_assembly *a,
   CALX_TRY(copy_types(&p->arena, entry->results, entry->n_results, "result",
                       &info->results));
   info->n_results = entry->n_results;
+  CALX_TRY(read_memory(&p->arena, entry->param_attrs, entry->n_params,
+                       "parameter", &info->param_memory));
+  CALX_TRY(read_memory(&p->arena, entry->result_attrs, entry->n_results,
+                       "result", &info->result_memory));
   int32_t *alias = CX_ARENA_ARRAY(&p->arena, int32_t, entry->n_results + 1);
   if (alias == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < entry->n_results; i++) alias[i] = -1;

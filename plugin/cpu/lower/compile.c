@@ -119,7 +119,8 @@ static calx_status *partition(cpu_lower_state *c, uint32_t n,
   return cx_annotate(cx_hlo_verify(m), "after pass spmd");
 }
 
-static calx_status *make(const char *text, size_t size,
+// The program as StableHLO, in its last form before it becomes steps.
+static calx_status *read(const char *text, size_t size,
                          const cpu_lower_compile_options *options,
                          cpu_lower_state *c)
 {
@@ -130,7 +131,14 @@ static calx_status *make(const char *text, size_t size,
   if (n_partitions == 1) cpu_opt_shardy_drop(c->module);
   CALX_TRY(cx_hlo_verify(c->module));
   CALX_TRY(partition(c, n_partitions, options));
-  CALX_TRY(optimize(c));
+  return optimize(c);
+}
+
+static calx_status *make(const char *text, size_t size,
+                         const cpu_lower_compile_options *options,
+                         cpu_lower_state *c)
+{
+  CALX_TRY(read(text, size, options, c));
   CALX_TRY(cpu_run_program_new(c->module->name, &c->a.program));
   c->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
   CALX_TRY(lower(c, options));
@@ -174,4 +182,16 @@ calx_status *cpu_lower_compile(const char *text, size_t size,
   }
   *out = c.a.program;
   return NULL;
+}
+
+calx_status *cpu_lower_optimized(const char *text, size_t size,
+                                 const cpu_lower_compile_options *options,
+                                 cx_text *out)
+{
+  cpu_lower_state c = { .interpret = cpu_lower_env_is("CALX_CPU_REF", "1") };
+  calx_status *status = read(text, size, options, &c);
+  if (status == NULL) cx_hlo_print(c.module, out);
+  cx_hlo_module_free(c.module);
+  if (status == NULL && cx_text_failed(out)) return cx_out_of_memory();
+  return status;
 }

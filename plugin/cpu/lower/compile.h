@@ -20,5 +20,10 @@ bool cpu_lower_jit_path(size_t i, cx_text *out);
 calx_status *cpu_lower_compile(const char *text, size_t size,
                                const cpu_lower_compile_options *options,
                                cpu_run_program **out) CALX_MUST_USE;
+// Appends what the passes make of the program, as StableHLO's text: for one of
+// its devices, without shardings.
+calx_status *cpu_lower_optimized(const char *text, size_t size,
+                                 const cpu_lower_compile_options *options,
+                                 cx_text *out) CALX_MUST_USE;
 
 #endif

@@ -168,7 +168,13 @@ bool cpu_lower_is_expensive(const cx_hlo_op *op);
 // regions, of collectives without waiting for other devices. Once values have
 // memory, it knows what works in place.
 double cpu_lower_cost_ns(const cpu_lower_state *c, const cpu_lower_group *g);
-// How often a while runs at most; very often where nothing bounds it.
+// Adds what the group does in this many rounds.
+void cpu_lower_add_work(const cpu_lower_state *c, const cpu_lower_group *g,
+                        double rounds, cpu_run_work *total);
+// Where a loop may run for any time. Whatever an iteration takes, so many are
+// too much for the thread of a caller.
+#define CPU_LOWER_UNKNOWN_ROUNDS 1e9
+// How often a while runs at most.
 double cpu_lower_rounds(const cx_hlo_op *loop);
 
 // ---- limits ----

@@ -5,10 +5,6 @@
 
 #define DEEPEST 8  // conditions that are combined
 
-// Where the loop may run for any time. Whatever an iteration takes, so many are
-// too much for the thread of a caller.
-#define UNKNOWN 1e9
-
 static bool is_literal(const cx_hlo_value *v, int64_t *out)
 {
   const cx_hlo_elements *e = cpu_opt_literal(v);
@@ -47,20 +43,20 @@ static double rounds_of(const cx_hlo_op *loop, const cx_hlo_op *compare)
   if (arg->op != NULL || arg->block != loop->regions[0].first ||
       !is_literal(loop->operands[arg->index], &first) ||
       !is_literal(compare->operands[1], &limit)) {
-    return UNKNOWN;
+    return CPU_LOWER_UNKNOWN_ROUNDS;
   }
   const double step = (double)step_of(loop, arg->index);
   const double way = (double)limit - (double)first;
   switch (cx_hlo_op_int(compare, CX_HLO_A_COMPARISON_DIRECTION)) {
     case CX_HLO_LT:
     case CX_HLO_LE:
-      if (step <= 0) return UNKNOWN;
+      if (step <= 0) return CPU_LOWER_UNKNOWN_ROUNDS;
       break;
     case CX_HLO_GT:
     case CX_HLO_GE:
-      if (step >= 0) return UNKNOWN;
+      if (step >= 0) return CPU_LOWER_UNKNOWN_ROUNDS;
       break;
-    default: return UNKNOWN;
+    default: return CPU_LOWER_UNKNOWN_ROUNDS;
   }
   return way / step > 0 ? way / step + 1 : 1;
 }
@@ -69,9 +65,9 @@ static double most_rounds(const cx_hlo_op *loop, const cx_hlo_value *condition,
                           int depth)
 {
   const cx_hlo_op *op = condition->op;
-  if (op == NULL || depth > DEEPEST) return UNKNOWN;
+  if (op == NULL || depth > DEEPEST) return CPU_LOWER_UNKNOWN_ROUNDS;
   if (op->kind == CX_HLO_OP_COMPARE) return rounds_of(loop, op);
-  if (op->kind != CX_HLO_OP_AND) return UNKNOWN;
+  if (op->kind != CX_HLO_OP_AND) return CPU_LOWER_UNKNOWN_ROUNDS;
   const double a = most_rounds(loop, op->operands[0], depth + 1);
   const double b = most_rounds(loop, op->operands[1], depth + 1);
   return a < b ? a : b;

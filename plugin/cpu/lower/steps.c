@@ -17,7 +17,7 @@
 typedef struct pending_block {
   const cpu_lower_schedule *schedule;
   uint32_t block;
-  double rounds;
+  double rounds, counted;
 } pending_block;
 
 typedef struct emitter {
@@ -25,7 +25,10 @@ typedef struct emitter {
   cpu_lower_assembly *a;
   pending_block *pending;
   size_t n_pending, pending_room;
-  double rounds;  // how often the block is expected to run
+  double rounds;  // how often the block runs at most
+  // The same for the work that is reported: where nothing bounds a loop, it
+  // counts as one round.
+  double counted;
 } emitter;
 
 // ---- slots ----
@@ -88,6 +91,7 @@ static void count(emitter *e, const cpu_lower_group *g)
     ns -= NS_SAVED_IN_LOOPS;
   }
   info->cost_ns += ns * e->rounds;
+  cpu_lower_add_work(e->c, g, e->counted, &info->work);
 }
 
 // ---- steps ----
@@ -150,14 +154,18 @@ static void emit_copy(emitter *e, uint32_t from, uint32_t to)
     cpu_lower_assemble_step(e->a, CPU_RUN_STEP_COPY, 0, 0, slots, 2);
 }
 
+// The block runs so often each time the current one does.
 static calx_status *add_pending(emitter *e, const cpu_lower_schedule *schedule,
                                 uint32_t block, double rounds)
 {
+  const double counted = rounds < CPU_LOWER_UNKNOWN_ROUNDS ? rounds : 1;
   if (!cx_grow(&e->pending, &e->pending_room, e->n_pending + 1,
                sizeof *e->pending)) {
     return cx_out_of_memory();
   }
-  e->pending[e->n_pending++] = (pending_block){ schedule, block, rounds };
+  e->pending[e->n_pending++] =
+      (pending_block){ schedule, block, e->rounds * rounds,
+                       e->counted * counted };
   return NULL;
 }
 
@@ -184,7 +192,7 @@ static calx_status *emit_control(emitter *e, const cpu_lower_group *g)
                           first, op->n_regions, &slot, 1);
   for (uint32_t r = 0; r < op->n_regions; r++) {
     CALX_TRY(add_pending(e, &g->regions[r], first + r,
-                         e->rounds * (loop ? cpu_lower_rounds(op) : 1)));
+                         loop ? cpu_lower_rounds(op) : 1));
   }
   return NULL;
 }
@@ -306,6 +314,7 @@ static calx_status *emit_block(emitter *e, pending_block b)
   cpu_run_program *p = e->a->program;
   const uint32_t first = (uint32_t)p->n_steps;
   e->rounds = b.rounds;
+  e->counted = b.counted;
   for (size_t i = 0; i < b.schedule->n_groups; i++) {
     CALX_TRY(emit_group(e, b.schedule->groups[i]));
   }
@@ -328,7 +337,7 @@ static calx_status *emit_blocks(emitter *e, const cpu_lower_schedule *schedule)
 
 calx_status *cpu_lower_steps(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
-  emitter e = { .c = c, .a = &c->a };
+  emitter e = { .c = c, .a = &c->a, .rounds = 1, .counted = 1 };
   calx_status *status = emit_blocks(&e, schedule);
   cx_free(e.pending);
   return status;

@@ -12,6 +12,13 @@
 
 CX_COUNTER(attention_counter, "CpuAttentionKernels");
 
+const char *cpu_run_memory_name(cpu_run_memory kind)
+{
+  static const char *const names[CPU_RUN_MEMORIES] = { "device", "pinned_host",
+                                                       "unpinned_host" };
+  return names[kind];
+}
+
 calx_status *cpu_run_program_new(cx_hlo_str name, cpu_run_program **out)
 {
   *out = NULL;

@@ -14,11 +14,29 @@
 
 typedef struct cpu_run_program cpu_run_program;
 
+// The kinds of memory that a program's parameters and results may name, in the
+// order of PJRT's kind ids. All are the same memory here.
+typedef enum cpu_run_memory {
+  CPU_RUN_MEMORY_DEVICE,
+  CPU_RUN_MEMORY_PINNED_HOST,
+  CPU_RUN_MEMORY_UNPINNED_HOST,
+  CPU_RUN_MEMORIES
+} cpu_run_memory;
+const char *cpu_run_memory_name(cpu_run_memory kind);  // "pinned_host"
+
+// An estimate of what one run does, as XLA's cost analysis counts: functions
+// like exp are transcendentals and no flops; bytes are those that the steps
+// read and write, so a fused loop's values between its operations are none.
+typedef struct cpu_run_work {
+  double flops, transcendentals, bytes;
+} cpu_run_work;
+
 // What other modules may know of a program.
 typedef struct cpu_run_program_info {
   const char *name;  // of the module
   const cx_hlo_type *params, *results;
   size_t n_params, n_results;
+  const uint8_t *param_memory, *result_memory;  // a cpu_run_memory for each
   uint32_t n_replicas, n_partitions;
   // For each result, the parameter whose memory it takes, or -1. No two results
   // name the same parameter.
@@ -29,6 +47,7 @@ typedef struct cpu_run_program_info {
   // An estimate of the time of one run on one thread, in nanoseconds. It
   // decides whether the device's thread runs the program or the caller's.
   double cost_ns;
+  cpu_run_work work;
   size_t n_compiled, n_library, n_interpreted;  // operations, by what runs them
   size_t n_attention;  // steps that are attention's kernel
   cx_hash fingerprint;

@@ -15,7 +15,7 @@
 #include "run/layout.h"
 
 #define MAGIC "calxprog"
-#define FORMAT 2
+#define FORMAT 3
 #define ALIGN 8
 #define RANK_LIMIT 64
 
@@ -32,6 +32,7 @@ typedef struct file_numbers {
   uint64_t n_compiled, n_library, n_interpreted;
   uint64_t has_collectives;
   double cost_ns;
+  cpu_run_work work;
   cx_hash fingerprint;
 } file_numbers;
 
@@ -70,11 +71,14 @@ static void put_body(const cpu_run_program *p, cx_text *out)
                      .n_interpreted = info->n_interpreted,
                      .has_collectives = info->has_collectives,
                      .cost_ns = info->cost_ns,
+                     .work = info->work,
                      .fingerprint = info->fingerprint };
   put_list(out, &n, 1, sizeof n);
   put_list(out, info->name, strlen(info->name), 1);
   put_types(out, info->params, info->n_params);
   put_types(out, info->results, info->n_results);
+  put_list(out, info->param_memory, info->n_params, 1);
+  put_list(out, info->result_memory, info->n_results, 1);
   put_list(out, info->alias, info->n_results, sizeof *info->alias);
   put_list(out, p->slots, p->n_slots, sizeof *p->slots);
   put_list(out, p->uses, p->n_uses, sizeof *p->uses);
@@ -203,6 +207,18 @@ static cx_hlo_type *take_types(file_reader *r, cx_arena *arena, size_t *out_n)
   return types;
 }
 
+static const uint8_t *take_memory(file_reader *r, cx_arena *arena,
+                                  size_t expected)
+{
+  size_t n = 0;
+  const uint8_t *kinds = take_into(r, arena, 1, &n);
+  if (n != expected) r->bad = true;
+  for (size_t i = 0; !r->bad && i < n; i++) {
+    if (kinds[i] >= CPU_RUN_MEMORIES) r->bad = true;
+  }
+  return kinds;
+}
+
 static void take_numbers(file_reader *r, cpu_run_program *p)
 {
   file_numbers n = { 0 };
@@ -216,6 +232,7 @@ static void take_numbers(file_reader *r, cpu_run_program *p)
   p->info.n_interpreted = n.n_interpreted;
   p->info.has_collectives = n.has_collectives != 0;
   p->info.cost_ns = n.cost_ns;
+  p->info.work = n.work;
   p->info.fingerprint = n.fingerprint;
 }
 
@@ -244,6 +261,8 @@ static void take_body(file_reader *r, cpu_run_program *p)
   info->name = take_into(r, &p->arena, 1, &n);
   info->params = take_types(r, &p->arena, &info->n_params);
   info->results = take_types(r, &p->arena, &info->n_results);
+  info->param_memory = take_memory(r, &p->arena, info->n_params);
+  info->result_memory = take_memory(r, &p->arena, info->n_results);
   int32_t *alias = take_into(r, &p->arena, sizeof *alias, &n_alias);
   info->alias = alias;
   if (n_alias != info->n_results) r->bad = true;

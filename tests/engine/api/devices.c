@@ -117,8 +117,26 @@ static void test_facts(void **state)
     assert_int_equal(id.id, i);
     ARGS(memories, PJRT_Device_AddressableMemories, .device = device);
     HOST_OK(api->PJRT_Device_AddressableMemories(&memories));
-    assert_int_equal(memories.num_memories, 1);
-    assert_null(memories.memories[0]->vtable);
+    static const char *const kinds[] = { "device", "pinned_host",
+                                         "unpinned_host" };
+    assert_int_equal(memories.num_memories, 3);
+    for (int k = 0; k < 3; k++) {
+      PJRT_Memory *m = memories.memories[k];
+      assert_null(m->vtable);
+      ARGS(kind, PJRT_Memory_Kind, .memory = m);
+      HOST_OK(api->PJRT_Memory_Kind(&kind));
+      assert_int_equal(kind.kind_size, strlen(kinds[k]));
+      assert_memory_equal(kind.kind, kinds[k], kind.kind_size);
+      ARGS(number, PJRT_Memory_Kind_Id, .memory = m);
+      HOST_OK(api->PJRT_Memory_Kind_Id(&number));
+      assert_int_equal(number.kind_id, k);
+      ARGS(own, PJRT_Memory_Id, .memory = m);
+      HOST_OK(api->PJRT_Memory_Id(&own));
+      assert_int_equal(own.id, 3 * i + k);
+    }
+    ARGS(first, PJRT_Device_DefaultMemory, .device = device);
+    HOST_OK(api->PJRT_Device_DefaultMemory(&first));
+    assert_ptr_equal(first.memory, memories.memories[0]);
     ARGS(users, PJRT_Memory_AddressableByDevices,
          .memory = memories.memories[0]);
     HOST_OK(api->PJRT_Memory_AddressableByDevices(&users));

@@ -127,7 +127,7 @@ static void check_facts(PJRT_Executable *e)
   assert_int_equal(print.executable_fingerprint_size, 32);
   ARGS(cost, PJRT_Executable_GetCostAnalysis, .executable = e);
   HOST_OK(api->PJRT_Executable_GetCostAnalysis(&cost));
-  assert_int_equal(cost.num_properties, 1);
+  assert_int_equal(cost.num_properties, 4);
   ARGS(memory, PJRT_Executable_GetCompiledMemoryStats, .executable = e);
   // As a caller of 0.57 has it, what comes later stays as it is.
   memory.struct_size = 24 + 10 * sizeof(int64_t);
@@ -243,6 +243,156 @@ static void test_bytes(void **state)
   host_client_free(client);
 }
 
+// ---- optimized ----
+
+// What nothing uses is left out.
+#define UNUSED                                              \
+  "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n" \
+  "  %two = stablehlo.add %a, %a : tensor<2xf32>\n"         \
+  "  %b = stablehlo.multiply %a, %a : tensor<2xf32>\n"      \
+  "  return %b : tensor<2xf32>\n}\n"
+
+static void check_costs(PJRT_Executable *e)
+{
+  // As XLA counts: 2 products; 8 bytes read and 8 written.
+  static const struct {
+    const char *name;
+    float value;
+  } costs[] = { { "flops", 2 },
+                { "transcendentals", 0 },
+                { "bytes accessed", 16 } };
+  ARGS(cost, PJRT_Executable_GetCostAnalysis, .executable = e);
+  HOST_OK(api->PJRT_Executable_GetCostAnalysis(&cost));
+  for (size_t i = 0; i < 3; i++) {
+    const PJRT_NamedValue *v = &cost.properties[i];
+    assert_int_equal(v->name_size, strlen(costs[i].name));
+    assert_memory_equal(v->name, costs[i].name, v->name_size);
+    assert_int_equal(v->type, PJRT_NamedValue_kFloat);
+    assert_true(v->float_value == costs[i].value);
+  }
+}
+
+static void test_optimized(void **state)
+{
+  (void)state;
+  unsetenv("CALX_CPU_REF");  // what is interpreted is not optimized
+  PJRT_Client *client = host_client(1);
+  PJRT_LoadedExecutable *loaded = host_program(client, UNUSED);
+  PJRT_Executable *e = of(loaded);
+  check_costs(e);
+  PJRT_Program program = { CX_PJRT_ARGS(PJRT_Program) };
+  ARGS(args, PJRT_Executable_OptimizedProgram, .executable = e,
+       .program = &program);
+  HOST_OK(api->PJRT_Executable_OptimizedProgram(&args));
+  assert_int_equal(program.format_size, 4);
+  assert_memory_equal(program.format, "mlir", 4);
+  const size_t size = program.code_size;
+  char *text = calloc(1, size + 1);
+  assert_non_null(text);
+  program.code = text;
+  program.code_size = size - 1;
+  HOST_FAILS(3, api->PJRT_Executable_OptimizedProgram(&args), "bytes, not");
+  program.code_size = size;
+  HOST_OK(api->PJRT_Executable_OptimizedProgram(&args));
+  assert_int_equal(strlen(text), size);
+  assert_non_null(strstr(text, "stablehlo.multiply"));
+  assert_null(strstr(text, "stablehlo.add"));
+  HOST_OK(compile(client, "mlir", text, size, NULL, 0));
+  free(text);
+  HOST_OK(CALL(PJRT_Executable_Destroy, .executable = e));
+  host_program_free(loaded);
+  host_client_free(client);
+  setenv("CALX_CPU_REF", "1", 1);
+}
+
+// ---- kinds of memory ----
+
+#define KINDS(of_b)                                                           \
+  "func.func @main(%a: tensor<2xf32> {mhlo.memory_kind = \"pinned_host\"})\n" \
+  "    -> (tensor<2xf32>, tensor<2xf32> {mhlo.memory_kind = " of_b            \
+  "}) {\n"                                                                    \
+  "  %b = stablehlo.negate %a : tensor<2xf32>\n"                              \
+  "  return %b, %b : tensor<2xf32>, tensor<2xf32>\n}\n"
+
+static void check_kind(PJRT_Memory *memory, const char *wanted)
+{
+  ARGS(kind, PJRT_Memory_Kind, .memory = memory);
+  HOST_OK(api->PJRT_Memory_Kind(&kind));
+  assert_int_equal(kind.kind_size, strlen(wanted));
+  assert_memory_equal(kind.kind, wanted, kind.kind_size);
+}
+
+static void check_buffer_kind(PJRT_Buffer *buffer, const char *wanted)
+{
+  ARGS(where, PJRT_Buffer_Memory, .buffer = buffer);
+  HOST_OK(api->PJRT_Buffer_Memory(&where));
+  check_kind(where.memory, wanted);
+}
+
+static void check_kinds(PJRT_LoadedExecutable *loaded, PJRT_Buffer *a)
+{
+  PJRT_Executable *e = of(loaded);
+  ARGS(of_params, PJRT_Executable_ParameterMemoryKinds, .executable = e);
+  HOST_OK(api->PJRT_Executable_ParameterMemoryKinds(&of_params));
+  assert_int_equal(of_params.memory_kind_sizes[0], 11);
+  assert_memory_equal(of_params.memory_kinds[0], "pinned_host", 11);
+  ARGS(of_results, PJRT_Executable_OutputMemoryKinds, .executable = e);
+  HOST_OK(api->PJRT_Executable_OutputMemoryKinds(&of_results));
+  assert_memory_equal(of_results.memory_kinds[0], "device", 6);
+  assert_memory_equal(of_results.memory_kinds[1], "unpinned_host", 13);
+  HOST_OK(CALL(PJRT_Executable_Destroy, .executable = e));
+  PJRT_Buffer *results[2] = { NULL, NULL };
+  HOST_OK(host_run(loaded, NULL, &a, 1, results));
+  check_buffer_kind(results[0], "device");
+  check_buffer_kind(results[1], "unpinned_host");
+  host_check_floats(results[1], 2, -1, -1);
+  host_free(results[0]);
+  host_free(results[1]);
+}
+
+static void test_memory_kinds(void **state)
+{
+  (void)state;
+  PJRT_Client *client = host_client(1);
+  PJRT_Device *device = host_device(client, 0);
+  ARGS(all, PJRT_Device_AddressableMemories, .device = device);
+  HOST_OK(api->PJRT_Device_AddressableMemories(&all));
+  PJRT_Buffer *on_device = host_buffer(device, PJRT_Buffer_Type_F32,
+                                       (float[]){ 1, 2 }, 1, (int64_t[]){ 2 });
+  check_buffer_kind(on_device, "device");
+  ARGS(copy, PJRT_Buffer_CopyToMemory, .buffer = on_device,
+       .dst_memory = all.memories[1]);
+  HOST_OK(api->PJRT_Buffer_CopyToMemory(&copy));
+  check_buffer_kind(copy.dst_buffer, "pinned_host");
+  PJRT_LoadedExecutable *loaded =
+      host_program(client, KINDS("\"unpinned_host\""));
+  check_kinds(loaded, copy.dst_buffer);
+  PJRT_Executable *e = of(loaded);
+  host_program_free(loaded);
+  ARGS(saved, PJRT_Executable_Serialize, .executable = e);
+  HOST_OK(api->PJRT_Executable_Serialize(&saved));
+  HOST_OK(CALL(PJRT_Executable_Destroy, .executable = e));
+  HOST_OK(load(client, saved.serialized_bytes, saved.serialized_bytes_size,
+               &loaded));
+  saved.serialized_executable_deleter(saved.serialized_executable);
+  check_kinds(loaded, copy.dst_buffer);
+  PJRT_Program program = { CX_PJRT_ARGS(PJRT_Program) };
+  e = of(loaded);
+  ARGS(text, PJRT_Executable_OptimizedProgram, .executable = e,
+       .program = &program);
+  HOST_FAILS(12, api->PJRT_Executable_OptimizedProgram(&text), "was loaded");
+  HOST_OK(CALL(PJRT_Executable_Destroy, .executable = e));
+  host_program_free(loaded);
+  host_free(copy.dst_buffer);
+  host_free(on_device);
+  HOST_FAILS(3,
+             compile(client, "mlir", KINDS("\"hbm\""), strlen(KINDS("\"hbm\"")),
+                     NULL, 0),
+             "result 1: wants \"device\", \"pinned_host\" or "
+             "\"unpinned_host\", found hbm");
+  host_client_free(client);
+}
+
 // ---- without a client ----
 
 static void test_topology(void **state)
@@ -301,9 +451,11 @@ static void test_topology(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    HOST_TEST(test_formats),  HOST_TEST(test_bytecode), HOST_TEST(test_options),
-    HOST_TEST(test_facts),    HOST_TEST(test_deleted),  HOST_TEST(test_bytes),
-    HOST_TEST(test_topology),
+    HOST_TEST(test_formats),      HOST_TEST(test_bytecode),
+    HOST_TEST(test_options),      HOST_TEST(test_facts),
+    HOST_TEST(test_deleted),      HOST_TEST(test_bytes),
+    HOST_TEST(test_topology),     HOST_TEST(test_optimized),
+    HOST_TEST(test_memory_kinds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,6 +231,43 @@ class Callbacks(OnBoth):
             on("calx", f, np.float32(0))
 
 
+class Inspection(OnBoth):
+    """What a compiled program and its tensors answer about themselves."""
+
+    def compiled(self, platform, function, *arguments):
+        with jax.default_device(devices(platform)[0]):
+            return jax.jit(function).lower(*arguments).compile()
+
+    def test_cost(self):
+        def f(x, y):
+            return jnp.tanh(x @ y)
+
+        ours, theirs = [
+            self.compiled(p, f, normal(64, 32), normal(32, 48)).cost_analysis()
+            for p in ("calx", "cpu")]
+        for name in ("flops", "transcendentals", "bytes accessed"):
+            self.assertEqual(ours[name], theirs[name], name)
+
+    def test_text(self):
+        for f in (sgd, lambda w, x, y: jnp.linalg.svd(x),
+                  lambda w, x, y: jax.random.normal(jax.random.key(0), (9,))):
+            text = self.compiled("calx", f, *net()).as_text()
+            self.assertTrue(text.startswith("HloModule jit_"), text)
+
+    def test_memory_kinds(self):
+        place = devices("calx")[0]
+        names = [m.kind for m in place.addressable_memories()]
+        self.assertEqual(names, ["device", "pinned_host", "unpinned_host"])
+        x = jax.device_put(normal(8), place)
+        for name in names:
+            there = jax.sharding.SingleDeviceSharding(place, memory_kind=name)
+            moved = jax.device_put(x, there)
+            computed = jax.jit(lambda v: v + 1, out_shardings=there)(moved)
+            for array in (moved, computed):
+                self.assertEqual(array.sharding.memory_kind, name)
+            self.equal(np.asarray(computed), normal(8) + 1)
+
+
 class Meshes(OnBoth):
     def mesh(self, platform, shape, names):
         return Mesh(np.array(devices(platform)).reshape(shape), names)
