@@ -39,8 +39,12 @@ endforeach()
 # The program finds them from bin/, and in the build beside itself.
 file(RELATIVE_PATH libraries ${CMAKE_INSTALL_FULL_BINDIR}
   ${CMAKE_INSTALL_FULL_LIBDIR})
+set(rpath "$ORIGIN/${libraries}")
+if(CALX_PORTABLE)
+  list(APPEND rpath "$ORIGIN/${libraries}/calx")
+endif()
 set_target_properties(calx PROPERTIES BUILD_WITH_INSTALL_RPATH ON
-  INSTALL_RPATH "$ORIGIN/${libraries}")
+  INSTALL_RPATH "${rpath}")
 
 # Two exports, so that who uses the shared library needs nothing of what the
 # static one is linked with.

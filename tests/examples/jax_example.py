@@ -1,4 +1,4 @@
-"""example.py PACKAGE_FOLDER LIBRARY EXAMPLE WORD BOUND [OPTION...]: an example of
+"""jax_example.py PACKAGE_FOLDER LIBRARY EXAMPLE WORD BOUND [OPTION...]: an example of
 examples/jax on the engine and on XLA's CPU client.
 
 Both run with the same OPTIONs, each in a process of its own. Their first losses
