@@ -50,17 +50,17 @@ def check_calx(prefix):
     code, said = run(prefix / "bin/calx", "devices")
     check("calx devices", code == 0 and "calx_cpu" in said, said)
     (WORK / "dot.mlir").write_text(
-        "func.func @main(%a: tensor<256x256xf32>) -> tensor<256x256xf32> {\n"
+        "func.func @main(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {\n"
         "  %b = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : "
-        "(tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>\n"
-        "  %c = stablehlo.exponential %b : tensor<256x256xf32>\n"
-        "  return %c : tensor<256x256xf32>\n}\n")
-    (WORK / "a.bin").write_bytes(bytes(256 * 256 * 4))
+        "(tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>\n"
+        "  %c = stablehlo.exponential %b : tensor<512x512xf32>\n"
+        "  return %c : tensor<512x512xf32>\n}\n")
+    (WORK / "a.bin").write_bytes(bytes(512 * 512 * 4))
     code, said = run(prefix / "bin/calx", "hlo", "run", WORK / "dot.mlir",
                      "--input", WORK / "a.bin", "--output", WORK,
                      LD_DEBUG="files")
     results = (WORK / "0.bin").read_bytes() if code == 0 else b""
-    check("calx hlo run", results == b"\0\0\x80\x3f" * 256 * 256, said[-2000:])
+    check("calx hlo run", results == b"\0\0\x80\x3f" * 512 * 512, said[-2000:])
     for name in ["libcalx_jit.so", "libdnnl.so.2", "libgomp.so.1"]:
         paths = set(re.findall(rf"calling init: (\S.*/{re.escape(name)})", said))
         check(f"{name} is the tarball's",
