@@ -103,7 +103,7 @@ def main():
     for i in range(args.steps):
         batch = draw(rng, args.batch_size, args.classes)
         value, params, stats, state = step(params, stats, state, *batch)
-        if i % 5 == 0 or i == args.steps - 1:
+        if i % 2 == 0 or i == args.steps - 1:
             print(f"step {i} loss {value:.5f}", flush=True)
     tests = draw(np.random.default_rng(2), 512, args.classes)
     print(f"accuracy {100 * correct(params, stats, *tests):.2f} %")
