@@ -1,4 +1,4 @@
-// tools/wheel/arc4random: LLVM's call of a function that only glibc 2.36 has,
+// tools/portable/arc4random: LLVM's call of a function that only glibc 2.36 has,
 // for a portable build. Its numbers name temporary files.
 #include <stdint.h>
 #include <stdlib.h>
