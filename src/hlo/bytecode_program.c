@@ -5,19 +5,8 @@
 // operation uses none from outside of it, and its numbers begin at 0.
 #include <string.h>
 
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
-
-// What an operation has, as bits of the byte behind its name.
-enum {
-  HAS_ATTRS = 1,
-  HAS_RESULTS = 2,
-  HAS_OPERANDS = 4,
-  HAS_SUCCESSORS = 8,
-  HAS_REGIONS = 16,
-  HAS_USE_ORDERS = 32,
-  HAS_PROPERTIES = 64
-};
-enum { PROGRAM = 4 };  // the section's number
 
 // Where an operation stands.
 typedef enum surrounding {
@@ -187,9 +176,9 @@ static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   if (in_section) {
     size_t id = 0;
     CALX_TRY(cx_hlo_bytes_section(b, in, &id, &section));
-    if (id != PROGRAM) {
+    if (id != CX_HLO_SECTION_PROGRAM) {
       return CX_HLO_BYTES_FAIL(
-          b, section.at, "regions are in section %d, not %zu", PROGRAM, id);
+          b, section.at, "regions are in section %d, not %zu", CX_HLO_SECTION_PROGRAM, id);
     }
   }
   cx_hlo_bytes *from = in_section ? &section : in;
@@ -256,8 +245,8 @@ static calx_status *read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   cx_hlo_bytes properties = { at, at };
   const cx_hlo_attr *dict = NULL;
   size_t i = 0;
-  if (has & HAS_ATTRS) CALX_TRY(cx_hlo_bytes_attr(b, in, &dict));
-  if (has & HAS_PROPERTIES) {
+  if (has & CX_HLO_HAS_ATTRS) CALX_TRY(cx_hlo_bytes_attr(b, in, &dict));
+  if (has & CX_HLO_HAS_PROPERTIES) {
     CALX_TRY(cx_hlo_bytes_index(b, in, b->n_properties, "properties", &i));
     properties = b->properties[i];
   }
@@ -276,24 +265,24 @@ static calx_status *read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   cx_hlo_bytes results = { in->at, in->at };
   size_t n = 0;
   uint64_t ignored = 0;
-  if (has & HAS_RESULTS) {
+  if (has & CX_HLO_HAS_RESULTS) {
     CALX_TRY(cx_hlo_bytes_count(b, in, &n));
     results = *in;
     for (size_t i = 0; i < n; i++) {
       CALX_TRY(cx_hlo_bytes_number(b, in, &ignored));
     }
   }
-  if (has & HAS_OPERANDS) CALX_TRY(read_operands(b, in, p));
+  if (has & CX_HLO_HAS_OPERANDS) CALX_TRY(read_operands(b, in, p));
   for (size_t i = 0; i < n; i++) {
     cx_hlo_any type;
     CALX_TRY(cx_hlo_bytes_type(b, &results, &type));
     CALX_TRY(cx_hlo_push_type(b->r, &type));
   }
-  if (has & HAS_SUCCESSORS) {
+  if (has & CX_HLO_HAS_SUCCESSORS) {
     return CX_HLO_BYTES_UNKNOWN(b, in->at,
                                 "StableHLO has no branches to blocks");
   }
-  return has & HAS_USE_ORDERS ? skip_use_orders(b, in, n) : NULL;
+  return has & CX_HLO_HAS_USE_ORDERS ? skip_use_orders(b, in, n) : NULL;
 }
 
 // Between operations of VHLO and of other dialects stand casts from VHLO's
@@ -371,7 +360,7 @@ static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   if (is_module(name) && !starts) {
     return CX_HLO_BYTES_UNKNOWN(b, p.at, "a module inside of a module");
   }
-  if (has & HAS_REGIONS) {
+  if (has & CX_HLO_HAS_REGIONS) {
     CALX_TRY(read_regions(b, in, &p,
                           starts        ? IN_MODULE
                           : is_function ? IN_FUNCTION

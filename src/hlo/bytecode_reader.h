@@ -20,15 +20,6 @@ typedef enum cx_hlo_dialect {
   CX_HLO_DIALECT_SDY
 } cx_hlo_dialect;
 
-// The codes of VHLO's attributes that are meshes.
-enum {
-  CX_HLO_VHLO_SUB_AXIS = 21,
-  CX_HLO_VHLO_AXIS_REF,
-  CX_HLO_VHLO_MESH_AXES,
-  CX_HLO_VHLO_MESH_AXIS,
-  CX_HLO_VHLO_MESH
-};
-
 // An attribute or a type.
 typedef struct cx_hlo_bytes_entry {
   cx_hlo_bytes bytes;
@@ -186,6 +177,11 @@ calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
 // Fills in the operation's properties, once.
 calx_status *cx_hlo_vhlo_properties(cx_hlo_bytecode *b,
                                     cx_hlo_op_name *op) CALX_MUST_USE;
+// The same of an operation of this name, kind and version, into room for
+// CX_HLO_MOST_PROPERTIES. How many there are.
+size_t cx_hlo_vhlo_list(const cx_hlo_op_name *op, cx_hlo_property *out);
+// The lowest version that has all that the operation uses.
+unsigned cx_hlo_vhlo_version(const cx_hlo_op *op);
 // The struct whose fields are properties; COUNT: the attribute is one itself.
 cx_hlo_struct cx_hlo_vhlo_struct(const cx_hlo_name_info *info);
 // The properties of an operation, and its other attributes (NULL: none), onto
