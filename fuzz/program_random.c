@@ -27,7 +27,9 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "hlo/attr.h"
+#include "hlo/bytecode_write.h"
 #include "hlo/number.h"
+#include "hlo/parse.h"
 #include "hlo/print.h"
 #include "long.h"
 #include "lower/compile.h"
@@ -308,6 +310,44 @@ static bool wanted(const driver *d, engine e, uint64_t seed)
   return e != PLUGIN || (d->client != NULL && portable(seed));
 }
 
+static bool takes_bytecode(engine e, uint64_t seed)
+{
+  return e == INTERPRETED || (e == PLUGIN && seed % 4 == 0);
+}
+
+// The program as bytecode, which must read back to the text.
+static calx_status *write_bytecode(const cx_gen_program *p, cx_text *out)
+{
+  cx_text text = { 0 }, back = { 0 };
+  cx_hlo_module *m = NULL;
+  CALX_TRY(cx_hlo_write_bytecode(p->module, out));
+  calx_status *status = cx_hlo_parse(out->data, out->size, "bytecode", &m);
+  if (status == NULL) {
+    cx_hlo_print(p->module, &text);
+    cx_hlo_print(m, &back);
+    if (strcmp(cx_text_str(&text), cx_text_str(&back)) != 0) {
+      status = cx_invalid("bytecode reads back as\n%s", cx_text_str(&back));
+    }
+  }
+  cx_hlo_module_free(m);
+  cx_text_free(&text);
+  cx_text_free(&back);
+  return status;
+}
+
+// The program in the form that the engine is to take.
+static calx_status *write_program(engine e, const cx_gen_program *p,
+                                  cx_text *out)
+{
+  if (takes_bytecode(e, progress->seed)) return write_bytecode(p, out);
+  if (e == GIVEN) {
+    print_given(p, out);
+  } else {
+    cx_hlo_print(p->module, out);
+  }
+  return NULL;
+}
+
 // Whether the engine agrees with the interpreter; *out_value: where it first
 // does not.
 static bool try_engine(driver *d, engine e, const cx_gen_program *p, bool show,
@@ -317,12 +357,8 @@ static bool try_engine(driver *d, engine e, const cx_gen_program *p, bool show,
   cx_text text = { 0 };
   results_make(p, &want);
   results_make(p, &got);
-  if (e == GIVEN) {
-    print_given(p, &text);
-  } else {
-    cx_hlo_print(p->module, &text);
-  }
-  calx_status *status = run_ref(p, &want);
+  calx_status *status = write_program(e, p, &text);
+  if (status == NULL) status = run_ref(p, &want);
   if (status == NULL) {
     progress->in_plugin = e == PLUGIN;
     status = e == PLUGIN ? run_plugin(d, p, &text, &got)
