@@ -44,8 +44,8 @@ static int choose(const char *path, const char *form, bool *out_bytecode)
   if (form == NULL) form = bytes ? "bytecode" : "text";
   *out_bytecode = strcmp(form, "bytecode") == 0;
   if (*out_bytecode || strcmp(form, "text") == 0) return CX_CLI_GO_ON;
-  return cx_cli_usage("calx hlo convert",
-                      "--to is text or bytecode, not '%s'", form);
+  return cx_cli_usage("calx hlo convert", "--to is text or bytecode, not '%s'",
+                      form);
 }
 
 static calx_status *make(const cx_hlo_module *m, bool bytecode, cx_text *out)
@@ -94,7 +94,8 @@ int cx_cli_hlo_convert(int argc, char **argv)
   cx_cli_list words;
   int code = cx_cli_args_read(&command, argc, argv, &words);
   if (code == CX_CLI_GO_ON) code = choose(words.items[1], form, &bytecode);
-  if (code == CX_CLI_GO_ON) code = run(words.items[0], words.items[1], bytecode);
+  if (code == CX_CLI_GO_ON)
+    code = run(words.items[0], words.items[1], bytecode);
   cx_cli_args_free(&command, &words);
   return code;
 }

@@ -2,8 +2,8 @@
 //
 // What is accepted must print, and read back to the same text, and the verifier
 // must come to an end. As bytecode it must read back to a program that is
-// written to the same bytes. What is refused must say why. Nothing may be left. The
-// reader of the entry's signature gets the same bytes. Built with
+// written to the same bytes. What is refused must say why. Nothing may be left.
+// The reader of the entry's signature gets the same bytes. Built with
 // -fsanitize=fuzzer this is libFuzzer's entry; fuzz/hlo_parse_main.c runs it
 // over a corpus without one.
 #include <stdint.h>

@@ -8,7 +8,8 @@
 
 bool cx_hlo_is_bytecode(const char *bytes, size_t size)
 {
-  return size >= CX_HLO_BYTECODE_MAGIC_SIZE && memcmp(bytes, CX_HLO_BYTECODE_MAGIC, CX_HLO_BYTECODE_MAGIC_SIZE) == 0;
+  return size >= CX_HLO_BYTECODE_MAGIC_SIZE &&
+         memcmp(bytes, CX_HLO_BYTECODE_MAGIC, CX_HLO_BYTECODE_MAGIC_SIZE) == 0;
 }
 
 // ---- strings ----
@@ -156,7 +157,8 @@ static calx_status *read_sizes(cx_hlo_bytecode *b, cx_hlo_bytes *in, size_t n,
 
 static calx_status *read_entries(cx_hlo_bytecode *b)
 {
-  cx_hlo_bytes in = b->sections[CX_HLO_SECTION_SIZES], data = b->sections[CX_HLO_SECTION_ENTRIES];
+  cx_hlo_bytes in = b->sections[CX_HLO_SECTION_SIZES],
+               data = b->sections[CX_HLO_SECTION_ENTRIES];
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_attrs));
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_types));
   CALX_TRY(read_sizes(b, &in, b->n_attrs, &data, &b->attrs));
@@ -169,13 +171,13 @@ static calx_status *read_properties(cx_hlo_bytecode *b)
   cx_hlo_bytes in = b->sections[CX_HLO_SECTION_PROPERTIES];
   if (in.at == NULL) return NULL;
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_properties));
-  b->properties =
-      CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_bytes, b->n_properties);
+  b->properties = CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_bytes_properties,
+                                 b->n_properties);
   if (b->properties == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < b->n_properties; i++) {
     uint64_t size = 0;
     CALX_TRY(cx_hlo_bytes_number(b, &in, &size));
-    CALX_TRY(cx_hlo_bytes_take(b, &in, size, &b->properties[i]));
+    CALX_TRY(cx_hlo_bytes_take(b, &in, size, &b->properties[i].bytes));
   }
   return NULL;
 }
@@ -190,7 +192,8 @@ static calx_status *read_sections(cx_hlo_bytecode *b, cx_hlo_bytes in)
     return CX_HLO_BYTES_UNKNOWN(b, in.at,
                                 "bytecode of version %llu; versions up to %d "
                                 "are read",
-                                (unsigned long long)b->version, CX_HLO_BYTECODE_NEWEST);
+                                (unsigned long long)b->version,
+                                CX_HLO_BYTECODE_NEWEST);
   }
   const char *producer = memchr(in.at, '\0', (size_t)(in.end - in.at));
   if (producer == NULL) {
@@ -202,12 +205,15 @@ static calx_status *read_sections(cx_hlo_bytecode *b, cx_hlo_bytes in)
     cx_hlo_bytes section;
     CALX_TRY(cx_hlo_bytes_section(b, &in, &id, &section));
     if (id >= CX_HLO_SECTIONS || b->sections[id].at != NULL) {
-      return CX_HLO_BYTES_FAIL(b, from, "section %zu is %s", id,
-                               id >= CX_HLO_SECTIONS ? "unknown" : "there twice");
+      return CX_HLO_BYTES_FAIL(
+          b, from, "section %zu is %s", id,
+          id >= CX_HLO_SECTIONS ? "unknown" : "there twice");
     }
     b->sections[id] = section;
   }
-  static const int needed[] = { CX_HLO_SECTION_STRINGS, CX_HLO_SECTION_DIALECTS, CX_HLO_SECTION_ENTRIES, CX_HLO_SECTION_SIZES, CX_HLO_SECTION_PROGRAM };
+  static const int needed[] = { CX_HLO_SECTION_STRINGS, CX_HLO_SECTION_DIALECTS,
+                                CX_HLO_SECTION_ENTRIES, CX_HLO_SECTION_SIZES,
+                                CX_HLO_SECTION_PROGRAM };
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
     if (b->sections[needed[i]].at == NULL) {
       return CX_HLO_BYTES_FAIL(b, in.at, "section %d is missing", needed[i]);

@@ -174,12 +174,16 @@ calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   e->has_loc = true;  // a location inside of itself has none
   CALX_TRY(cx_hlo_reader_deeper(b->r));
   CALX_TRY(cx_hlo_bytes_number(b, &parts, &code));
-  if (code == CX_HLO_BUILTIN_LOC_FILE) CALX_TRY(read_file_loc(b, &parts, &e->loc));
-  if (code == CX_HLO_BUILTIN_LOC_NAME) CALX_TRY(cx_hlo_bytes_attr(b, &parts, &name));
-  if (code == CX_HLO_BUILTIN_LOC_FUSED || code == CX_HLO_BUILTIN_LOC_FUSED_MORE) {
+  if (code == CX_HLO_BUILTIN_LOC_FILE)
+    CALX_TRY(read_file_loc(b, &parts, &e->loc));
+  if (code == CX_HLO_BUILTIN_LOC_NAME)
+    CALX_TRY(cx_hlo_bytes_attr(b, &parts, &name));
+  if (code == CX_HLO_BUILTIN_LOC_FUSED ||
+      code == CX_HLO_BUILTIN_LOC_FUSED_MORE) {
     CALX_TRY(cx_hlo_bytes_count(b, &parts, &count));
   }
-  if (code >= CX_HLO_BUILTIN_LOC_CALL && code <= CX_HLO_BUILTIN_LOC_NAME && code != CX_HLO_BUILTIN_LOC_FILE && count != 0) {
+  if (code >= CX_HLO_BUILTIN_LOC_CALL && code <= CX_HLO_BUILTIN_LOC_NAME &&
+      code != CX_HLO_BUILTIN_LOC_FILE && count != 0) {
     CALX_TRY(cx_hlo_bytes_loc(b, &parts, &e->loc));
   }
   cx_hlo_reader_higher(b->r);

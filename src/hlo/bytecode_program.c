@@ -177,8 +177,9 @@ static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     size_t id = 0;
     CALX_TRY(cx_hlo_bytes_section(b, in, &id, &section));
     if (id != CX_HLO_SECTION_PROGRAM) {
-      return CX_HLO_BYTES_FAIL(
-          b, section.at, "regions are in section %d, not %zu", CX_HLO_SECTION_PROGRAM, id);
+      return CX_HLO_BYTES_FAIL(b, section.at,
+                               "regions are in section %d, not %zu",
+                               CX_HLO_SECTION_PROGRAM, id);
     }
   }
   cx_hlo_bytes *from = in_section ? &section : in;
@@ -194,11 +195,6 @@ static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 }
 
 // ---- operations ----
-
-static bool is_module(const cx_hlo_op_name *name)
-{
-  return cx_hlo_str_equal(name->name, "builtin.module");
-}
 
 // An attribute that may be absent: number << 1 | is there
 static calx_status *read_optional(cx_hlo_bytecode *b, cx_hlo_bytes *in,
@@ -242,20 +238,23 @@ static calx_status *read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                cx_hlo_op_name *name, unsigned has)
 {
   const char *at = in->at;
-  cx_hlo_bytes properties = { at, at };
+  const cx_hlo_bytes none = { at, at };
+  cx_hlo_bytes_properties *properties = NULL;
   const cx_hlo_attr *dict = NULL;
   size_t i = 0;
   if (has & CX_HLO_HAS_ATTRS) CALX_TRY(cx_hlo_bytes_attr(b, in, &dict));
   if (has & CX_HLO_HAS_PROPERTIES) {
     CALX_TRY(cx_hlo_bytes_index(b, in, b->n_properties, "properties", &i));
-    properties = b->properties[i];
+    properties = &b->properties[i];
   }
   if (dict != NULL && dict->kind != CX_HLO_ATTR_DICT) {
     return CX_HLO_BYTES_FAIL(b, at, "attributes are a dictionary");
   }
-  if (is_module(name)) return take_module(b, properties, dict);
-  return name->is_vhlo ? cx_hlo_vhlo_push(b, name, properties, dict, at)
-                       : take_other(b, name, properties, dict, at);
+  if (name->is_vhlo) return cx_hlo_vhlo_push(b, name, properties, dict, at);
+  const cx_hlo_bytes bytes = properties == NULL ? none : properties->bytes;
+  return name->role == CX_HLO_ROLE_MODULE
+             ? take_module(b, bytes, dict)
+             : take_other(b, name, bytes, dict, at);
 }
 
 // Results stand before the operands in the file and behind them on the stack.
@@ -310,19 +309,18 @@ static calx_status *pass_cast(cx_hlo_bytecode *b, const cx_hlo_parts *p,
 }
 
 // Makes the operation in `block`, and its values.
-static calx_status *make(cx_hlo_bytecode *b, cx_hlo_parts *p,
-                         cx_hlo_block *block, surrounding where, numbers *n)
+static calx_status *make(cx_hlo_bytecode *b, cx_hlo_op_role role,
+                         cx_hlo_parts *p, cx_hlo_block *block,
+                         surrounding where, numbers *n)
 {
   if (where == IN_FILE) {
     return CX_HLO_BYTES_FAIL(b, p->at, "a file holds one module");
   }
-  if (cx_hlo_str_equal(p->name, "func.func")) {
+  if (role == CX_HLO_ROLE_FUNC) {
     if (where == IN_MODULE) return cx_hlo_make_func(b->r, p);
     return CX_HLO_BYTES_FAIL(b, p->at, "a function inside of an operation");
   }
-  if (cx_hlo_str_equal(p->name, "builtin.unrealized_conversion_cast")) {
-    return pass_cast(b, p, n);
-  }
+  if (role == CX_HLO_ROLE_CAST) return pass_cast(b, p, n);
   CALX_TRY(cx_hlo_make_op(b->r, p, block));
   cx_hlo_op *op = block->last;
   for (uint32_t i = 0; i < op->n_results; i++) {
@@ -347,7 +345,7 @@ static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_take(b, in, 1, &byte));
   const unsigned has = (unsigned char)*byte.at;
   cx_hlo_op_name *name = &b->op_names[id];
-  const bool is_function = cx_hlo_str_equal(name->name, "func.func");
+  const bool is_function = name->role == CX_HLO_ROLE_FUNC;
   p.name = name->name;
   p.kind = name->kind;
   if (p.kind == CX_HLO_OP_RETURN && where == IN_FUNCTION) {
@@ -356,8 +354,8 @@ static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_loc(b, in, &p.loc));
   CALX_TRY(read_attrs(b, in, name, has));
   CALX_TRY(read_values(b, in, has, &p));
-  const bool starts = where == IN_FILE && is_module(name);
-  if (is_module(name) && !starts) {
+  const bool starts = where == IN_FILE && name->role == CX_HLO_ROLE_MODULE;
+  if (name->role == CX_HLO_ROLE_MODULE && !starts) {
     return CX_HLO_BYTES_UNKNOWN(b, p.at, "a module inside of a module");
   }
   if (has & CX_HLO_HAS_REGIONS) {
@@ -370,7 +368,7 @@ static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     r->module->loc = p.loc;
     return NULL;
   }
-  return make(b, &p, block, where, n);
+  return make(b, name->role, &p, block, where, n);
 }
 
 calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b, cx_hlo_bytes program)

@@ -237,7 +237,8 @@ static calx_status *read_builtin(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     case CX_HLO_BUILTIN_T_ENCODED: return read_encoded(b, in, out);
     case CX_HLO_BUILTIN_T_FUNCTION:
       return read_parts(b, in, CX_HLO_NON_TENSOR_FUNCTION, out);
-    case CX_HLO_BUILTIN_T_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
+    case CX_HLO_BUILTIN_T_TUPLE:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, at, "type %llu of the builtin dialect",
                                   (unsigned long long)code);
@@ -258,12 +259,14 @@ static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     case CX_HLO_VHLO_T_TOKEN: out->tensor.elem = CX_HLO_TOKEN; return NULL;
     case CX_HLO_VHLO_T_FUNCTION:
       return read_parts(b, in, CX_HLO_NON_TENSOR_FUNCTION, out);
-    case CX_HLO_VHLO_T_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
+    case CX_HLO_VHLO_T_TUPLE:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
     case CX_HLO_VHLO_T_QUANTIZED: return read_quantized(b, in, false, out);
     case CX_HLO_VHLO_T_QUANTIZED_AXIS: return read_quantized(b, in, true, out);
     case CX_HLO_VHLO_T_BUFFER: return read_shaped(b, in, true, out);
     case CX_HLO_VHLO_T_UNRANKED: return read_unranked(b, in, out);
-    case CX_HLO_VHLO_T_FUTURE: return read_parts(b, in, CX_HLO_NON_TENSOR_FUTURE, out);
+    case CX_HLO_VHLO_T_FUTURE:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_FUTURE, out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, at, "type %llu of VHLO",
                                   (unsigned long long)code);

@@ -57,8 +57,8 @@ static void put_dialects(cx_hlo_bytecode_writer *w)
     cx_hlo_write_number(w, dialect);
     cx_hlo_write_number(w, n);
     for (const size_t end = i + n; i < end; i++) {
-      cx_hlo_write_number(w, item_string(w, names, i) << 1 |
-                                 (dialect <= CX_HLO_WRITES_VHLO));
+      cx_hlo_write_number(
+          w, item_string(w, names, i) << 1 | (dialect <= CX_HLO_WRITES_VHLO));
     }
   }
   cx_hlo_write_section(w, mark, CX_HLO_SECTION_DIALECTS);
@@ -79,8 +79,8 @@ static void put_sizes_of(cx_hlo_bytecode_writer *w, const cx_hlo_pool *pool)
     cx_hlo_write_number(w, pool->items[i].tag >> 1);
     cx_hlo_write_number(w, n);
     for (const size_t end = i + n; i < end; i++) {
-      cx_hlo_write_number(w, (uint64_t)pool->items[i].size << 1 |
-                                 (pool->items[i].tag & 1));
+      cx_hlo_write_number(
+          w, (uint64_t)pool->items[i].size << 1 | (pool->items[i].tag & 1));
     }
   }
 }
@@ -135,8 +135,8 @@ static void put_file(cx_hlo_bytecode_writer *w, const cx_hlo_module *m)
 
 static void free_writer(cx_hlo_bytecode_writer *w)
 {
-  cx_hlo_pool *const pools[] = { &w->strings,    &w->dialects, &w->op_names,
-                                 &w->attrs,      &w->types,    &w->properties };
+  cx_hlo_pool *const pools[] = { &w->strings, &w->dialects, &w->op_names,
+                                 &w->attrs,   &w->types,    &w->properties };
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
     cx_hlo_pool_free(pools[i]);
   }

@@ -314,8 +314,7 @@ static bool put_attr(cx_hlo_bytecode_writer *w, const cx_hlo_attr *attr,
       put_code(w, vhlo, CX_HLO_VHLO_TYPE, CX_HLO_BUILTIN_TYPE);
       cx_hlo_write_number(w, cx_hlo_write_type(w, &attr->as.type, vhlo));
       return true;
-    case CX_HLO_ATTR_ELEMENTS:
-      return put_elements(w, &attr->as.elements, vhlo);
+    case CX_HLO_ATTR_ELEMENTS: return put_elements(w, &attr->as.elements, vhlo);
     case CX_HLO_ATTR_LIST: put_list(w, attr, vhlo); return true;
     case CX_HLO_ATTR_CHOICE: return vhlo && put_choice(w, attr);
     case CX_HLO_ATTR_STRUCT: return vhlo && put_struct(w, attr);
@@ -335,8 +334,7 @@ size_t cx_hlo_write_attr(cx_hlo_bytecode_writer *w, const cx_hlo_attr *attr,
   if (put_plain(w, attr)) return take(w, false, mark);
   if (attr->kind == CX_HLO_ATTR_CHOICE) {  // only CHLO has them outside of VHLO
     cx_text_format(
-        &w->out, "#chlo<%s %s>",
-        cx_hlo_choice_name((cx_hlo_choice)attr->which),
+        &w->out, "#chlo<%s %s>", cx_hlo_choice_name((cx_hlo_choice)attr->which),
         cx_hlo_choice_value((cx_hlo_choice)attr->which, attr->as.integer));
   } else {
     cx_hlo_attr_print(&w->out, attr);

@@ -109,8 +109,7 @@ size_t cx_hlo_pool_add(cx_hlo_bytecode_writer *w, cx_hlo_pool *pool,
   }
   if (find(pool, hash, tag, bytes, size, &i)) return i;
   i = pool->n;
-  pool->items[i] =
-      (struct cx_hlo_pool_item){ pool->bytes.size, size, tag };
+  pool->items[i] = (struct cx_hlo_pool_item){ pool->bytes.size, size, tag };
   cx_text_append_n(&pool->bytes, bytes, size);
   if (cx_text_failed(&pool->bytes)) {
     w->out.failed = true;
@@ -140,8 +139,8 @@ size_t cx_hlo_write_dialect(cx_hlo_bytecode_writer *w, const char *s, size_t n)
   return cx_hlo_pool_add(w, &w->dialects, 0, s, n);
 }
 
-static size_t take(cx_hlo_bytecode_writer *w, cx_hlo_pool *pool,
-                   size_t dialect, bool is_text, size_t mark)
+static size_t take(cx_hlo_bytecode_writer *w, cx_hlo_pool *pool, size_t dialect,
+                   bool is_text, size_t mark)
 {
   if (cx_text_failed(&w->out)) return 0;
   const size_t i = cx_hlo_pool_add(w, pool, (uint32_t)(dialect << 1 | !is_text),

@@ -141,8 +141,8 @@ static void put_vhlo(cx_hlo_bytecode_writer *w, const cx_hlo_op *op,
   char name[80];
   const unsigned version = cx_hlo_vhlo_version(op);
   const cx_hlo_property_list *list = cx_hlo_write_list(w, op->kind, version);
-  const int n = snprintf(name, sizeof name, "%s_v%u", cx_hlo_op_short(op->kind),
-                         version);
+  const int n =
+      snprintf(name, sizeof name, "%s_v%u", cx_hlo_op_short(op->kind), version);
   put_head(w, CX_HLO_WRITES_VHLO, name, (size_t)n,
            parts_of(op) | (op->n_extra != 0 ? CX_HLO_HAS_ATTRS : 0u) |
                (list->n != 0 ? CX_HLO_HAS_PROPERTIES : 0u),
@@ -248,8 +248,8 @@ static void put_block(cx_hlo_bytecode_writer *w, const cx_hlo_block *block,
                       size_t *next, size_t base, bool in_other)
 {
   size_t *numbers = in_other ? w->builtin_values : w->vhlo_values;
-  cx_hlo_write_number(w, (uint64_t)count_ops(block, in_other) << 1 |
-                             (block->n_args != 0));
+  cx_hlo_write_number(
+      w, (uint64_t)count_ops(block, in_other) << 1 | (block->n_args != 0));
   if (block->n_args != 0) {
     cx_hlo_write_number(w, block->n_args);
     for (size_t i = 0; i < block->n_args; i++) {

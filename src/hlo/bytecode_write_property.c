@@ -200,8 +200,8 @@ size_t cx_hlo_write_properties(cx_hlo_bytecode_writer *w, const cx_hlo_op *op,
   const size_t mark = w->out.size;
   for (size_t i = 0; i < list->n; i++) {
     const cx_hlo_property *p = &list->v[i];
-    cx_hlo_write_number(w, p->field == NULL ? write_whole(w, op, p)
-                                            : write_field(w, op, p));
+    cx_hlo_write_number(
+        w, p->field == NULL ? write_whole(w, op, p) : write_field(w, op, p));
   }
   return take(w, mark);
 }

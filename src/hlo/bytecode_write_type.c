@@ -15,8 +15,8 @@ static size_t dialect_of(bool vhlo)
 static bool put_builtin_integer(cx_hlo_bytecode_writer *w, cx_hlo_elem elem)
 {
   if (elem != CX_HLO_I1 && !cx_hlo_elem_is_int(elem)) return false;
-  const unsigned sign = elem != CX_HLO_I1 && cx_hlo_elem_is_unsigned(elem) ? 2
-                                                                           : 0;
+  const unsigned sign =
+      elem != CX_HLO_I1 && cx_hlo_elem_is_unsigned(elem) ? 2 : 0;
   cx_hlo_write_number(w, CX_HLO_BUILTIN_T_INTEGER);
   cx_hlo_write_number(w, cx_hlo_elem_bits(elem) << 2 | sign);
   return true;
@@ -34,8 +34,8 @@ static bool put_elem(cx_hlo_bytecode_writer *w, cx_hlo_elem elem, bool vhlo)
     return !vhlo && put_builtin_integer(w, elem);
   }
   const size_t part = cx_hlo_write_elem(w, cx_hlo_elem_part(elem), vhlo);
-  cx_hlo_write_number(w, vhlo ? CX_HLO_VHLO_T_COMPLEX
-                              : CX_HLO_BUILTIN_T_COMPLEX);
+  cx_hlo_write_number(w,
+                      vhlo ? CX_HLO_VHLO_T_COMPLEX : CX_HLO_BUILTIN_T_COMPLEX);
   cx_hlo_write_number(w, part);
   return true;
 }
@@ -71,8 +71,7 @@ static bool put_tensor(cx_hlo_bytecode_writer *w, const cx_hlo_type *t,
     return vhlo;
   }
   const size_t elem = cx_hlo_write_elem(w, t->elem, vhlo);
-  cx_hlo_write_number(w, vhlo ? CX_HLO_VHLO_T_TENSOR
-                              : CX_HLO_BUILTIN_T_TENSOR);
+  cx_hlo_write_number(w, vhlo ? CX_HLO_VHLO_T_TENSOR : CX_HLO_BUILTIN_T_TENSOR);
   put_shape(w, t, elem);
   return true;
 }
@@ -160,8 +159,7 @@ static bool put_other(cx_hlo_bytecode_writer *w, const cx_hlo_any *type,
     case CX_HLO_NON_TENSOR_ENCODED: return put_encoded(w, type, vhlo);
     case CX_HLO_NON_TENSOR_TEXT:
       if (!cx_hlo_str_equal(t->text, "none")) return false;
-      cx_hlo_write_number(w, vhlo ? CX_HLO_VHLO_T_NONE
-                                  : CX_HLO_BUILTIN_T_NONE);
+      cx_hlo_write_number(w, vhlo ? CX_HLO_VHLO_T_NONE : CX_HLO_BUILTIN_T_NONE);
       return true;
   }
   return false;

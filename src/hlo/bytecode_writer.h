@@ -50,7 +50,8 @@ void cx_hlo_pool_free(cx_hlo_pool *pool);
 
 // Keeps the first error.
 #define CX_HLO_WRITE_FAIL(w, code, ...) \
-  ((w)->status = (w)->status != NULL ? (w)->status : cx_error(code, __VA_ARGS__))
+  ((w)->status =                        \
+       (w)->status != NULL ? (w)->status : cx_error(code, __VA_ARGS__))
 
 // ---- numbers, at the end of `out` ----
 

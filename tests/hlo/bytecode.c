@@ -1,7 +1,7 @@
 // The reader of bytecode, on what StableHLO's own writer made
-// (bytecode_record.py), and ours. bytecode.tar.xz has NN.bc, each with its text NN.mlir;
-// sN.bc has operations of Shardy, which the verifier may refuse by name, and of
-// CHLO, which the writer makes composites.
+// (bytecode_record.py), and ours. bytecode.tar.xz has NN.bc, each with its text
+// NN.mlir; sN.bc has operations of Shardy, which the verifier may refuse by
+// name, and of CHLO, which the writer makes composites.
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -277,14 +277,10 @@ static int unpack(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_programs),
-    cmocka_unit_test(test_written),
-    cmocka_unit_test(test_all_parts),
-    cmocka_unit_test(test_defaults),
-    cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_no_memory),
-    cmocka_unit_test(test_cut),
-    cmocka_unit_test(test_large),
+    cmocka_unit_test(test_programs),  cmocka_unit_test(test_written),
+    cmocka_unit_test(test_all_parts), cmocka_unit_test(test_defaults),
+    cmocka_unit_test(test_refused),   cmocka_unit_test(test_no_memory),
+    cmocka_unit_test(test_cut),       cmocka_unit_test(test_large),
     cmocka_unit_test(test_signature),
   };
   return cmocka_run_group_tests(tests, unpack, NULL);

@@ -1,7 +1,7 @@
 // All text of upstream's test suite: CALX_SHARED's stablehlo_cases. Every
-// module is read, printed and read again to the same text, written as bytecode and
-// read again, and so is its entry's signature; a program of fixed sizes and plain types is verified, and
-// others are refused by name.
+// module is read, printed and read again to the same text, written as bytecode
+// and read again, and so is its entry's signature; a program of fixed sizes and
+// plain types is verified, and others are refused by name.
 #include "base/file.h"
 #include "hlo/check.h"
 
