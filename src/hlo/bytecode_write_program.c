@@ -199,6 +199,7 @@ static const char *find_dot(const cx_hlo_op *op, cx_hlo_str name)
 {
   const char *dot = name.n == 0 ? NULL : memchr(name.s, '.', name.n);
   if (dot == NULL || dot == name.s) return NULL;
+  if (memchr(name.s, '\0', name.n) != NULL) return NULL;
   if (dot - name.s == 4 && memcmp(name.s, "vhlo", 4) == 0) return NULL;
   if (!cx_hlo_str_equal(name, "builtin." CAST)) return dot;
   bool same = op->n_operands == op->n_results && op->n_regions == 0;
