@@ -10,6 +10,7 @@ int cx_cli_devices(int argc, char **argv);
 int cx_cli_doctor(int argc, char **argv);
 int cx_cli_hlo(int argc, char **argv);
 int cx_cli_hlo_print(int argc, char **argv);
+int cx_cli_hlo_convert(int argc, char **argv);
 int cx_cli_hlo_compile(int argc, char **argv);
 int cx_cli_hlo_run(int argc, char **argv);
 int cx_cli_ranks(int argc, char **argv);

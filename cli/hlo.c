@@ -5,6 +5,7 @@ static const char help[] =
     "usage: calx hlo COMMAND [ARGUMENT...]\n"
     "\n"
     "  print    read, check and print a StableHLO program\n"
+    "  convert  the same program as text or as bytecode\n"
     "  compile  compile one for devices that are not here\n"
     "  run      compile one and run it\n"
     "\n"
@@ -14,6 +15,7 @@ int cx_cli_hlo(int argc, char **argv)
 {
   static const cx_cli_choice choices[] = {
     { "print", cx_cli_hlo_print },
+    { "convert", cx_cli_hlo_convert },
     { "compile", cx_cli_hlo_compile },
     { "run", cx_cli_hlo_run },
   };

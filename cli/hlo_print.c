@@ -2,36 +2,23 @@
 #include "hlo/print.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "args.h"
-#include "base/alloc.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "commands.h"
-#include "hlo/parse.h"
-#include "hlo/verify.h"
-
-#define TEXT_LIMIT ((size_t)1 << 30)
+#include "module.h"
 
 static const char help[] =
     "usage: calx hlo print FILE [--no-locations]\n"
     "\n"
     "Reads a StableHLO program (text in MLIR's generic form or in pretty\n"
-    "forms; FILE, or - for standard input), checks it against StableHLO's\n"
-    "rules and prints it in the generic form.\n"
+    "forms, or bytecode; FILE, or - for standard input), checks it against\n"
+    "StableHLO's rules and prints it in the generic form.\n"
     "\n"
     "  --no-locations  leave out loc(...)\n"
     "\n"
     "Exit status 3: it does not parse or verify; the message has line, column\n"
     "and a caret.\n";
-
-static calx_status *check(const char *text, size_t size, const char *name,
-                          cx_hlo_module **out)
-{
-  CALX_TRY(cx_hlo_parse(text, size, name, out));
-  return cx_annotate(cx_hlo_verify(*out), "in %s", name);
-}
 
 static calx_status *print(const cx_hlo_module *m, bool no_locations)
 {
@@ -50,25 +37,13 @@ static calx_status *print(const cx_hlo_module *m, bool no_locations)
 
 static int run(const char *path, bool no_locations)
 {
-  bool standard = strcmp(path, "-") == 0;
-  char *text = NULL;
-  size_t size = 0;
   cx_hlo_module *module = NULL;
-  int code = CX_CLI_FAILED;
-  calx_status *status =
-      cx_file_read(standard ? "/dev/stdin" : path, TEXT_LIMIT, &text, &size);
-  if (status == NULL) {
-    code = CX_CLI_INVALID;
-    status = check(text, size, standard ? "<stdin>" : path, &module);
-  }
-  if (status == NULL) {
-    code = CX_CLI_OK;
-    status = print(module, no_locations);
-  }
-  if (calx_status_code(status) == CALX_RESOURCE_EXHAUSTED) code = CX_CLI_FAILED;
+  calx_status *status = NULL;
+  int code = cx_cli_module_read(path, false, &module, &status);
+  if (status == NULL) status = print(module, no_locations);
+  if (code == CX_CLI_OK && status != NULL) code = CX_CLI_FAILED;
   cx_cli_complain(status);
   cx_hlo_module_free(module);
-  cx_free(text);
   return cx_cli_end(code);
 }
 

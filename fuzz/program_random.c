@@ -27,7 +27,9 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "hlo/attr.h"
+#include "hlo/bytecode_write.h"
 #include "hlo/number.h"
+#include "hlo/parse.h"
 #include "hlo/print.h"
 #include "long.h"
 #include "lower/compile.h"
@@ -308,6 +310,48 @@ static bool wanted(const driver *d, engine e, uint64_t seed)
   return e != PLUGIN || (d->client != NULL && portable(seed));
 }
 
+static bool takes_bytecode(engine e, uint64_t seed)
+{
+  return e == INTERPRETED || (e == PLUGIN && seed % 4 == 0);
+}
+
+// The program as bytecode, through text and back: what is read from it is
+// written to the same bytes. (Its text may lack what says a default.)
+static calx_status *write_bytecode(const cx_gen_program *p, cx_text *out)
+{
+  cx_text text = { 0 }, again = { 0 };
+  cx_hlo_module *from_text = NULL, *back = NULL;
+  cx_hlo_print(p->module, &text);
+  calx_status *status = cx_hlo_parse(text.data, text.size, "text", &from_text);
+  if (status == NULL) status = cx_hlo_write_bytecode(from_text, out);
+  if (status == NULL) {
+    status = cx_hlo_parse(out->data, out->size, "bytecode", &back);
+  }
+  if (status == NULL) status = cx_hlo_write_bytecode(back, &again);
+  if (status == NULL && (again.size != out->size ||
+                         memcmp(again.data, out->data, again.size) != 0)) {
+    status = cx_invalid("bytecode reads back as another program");
+  }
+  cx_hlo_module_free(from_text);
+  cx_hlo_module_free(back);
+  cx_text_free(&text);
+  cx_text_free(&again);
+  return status;
+}
+
+// The program in the form that the engine is to take.
+static calx_status *write_program(engine e, const cx_gen_program *p,
+                                  cx_text *out)
+{
+  if (takes_bytecode(e, progress->seed)) return write_bytecode(p, out);
+  if (e == GIVEN) {
+    print_given(p, out);
+  } else {
+    cx_hlo_print(p->module, out);
+  }
+  return NULL;
+}
+
 // Whether the engine agrees with the interpreter; *out_value: where it first
 // does not.
 static bool try_engine(driver *d, engine e, const cx_gen_program *p, bool show,
@@ -317,12 +361,8 @@ static bool try_engine(driver *d, engine e, const cx_gen_program *p, bool show,
   cx_text text = { 0 };
   results_make(p, &want);
   results_make(p, &got);
-  if (e == GIVEN) {
-    print_given(p, &text);
-  } else {
-    cx_hlo_print(p->module, &text);
-  }
-  calx_status *status = run_ref(p, &want);
+  calx_status *status = write_program(e, p, &text);
+  if (status == NULL) status = run_ref(p, &want);
   if (status == NULL) {
     progress->in_plugin = e == PLUGIN;
     status = e == PLUGIN ? run_plugin(d, p, &text, &got)

@@ -3,27 +3,13 @@
 
 #include <string.h>
 
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
-
-enum {
-  STRINGS,
-  DIALECTS,
-  ENTRIES,
-  SIZES,
-  PROGRAM,
-  RESOURCES,
-  RESOURCE_SIZES,
-  DIALECT_VERSION,
-  PROPERTIES,
-  SECTIONS
-};
-enum { NEWEST = 6 };  // version of the format
-
-static const char magic[] = { 'M', 'L', '\xef', 'R' };
 
 bool cx_hlo_is_bytecode(const char *bytes, size_t size)
 {
-  return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+  return size >= CX_HLO_BYTECODE_MAGIC_SIZE &&
+         memcmp(bytes, CX_HLO_BYTECODE_MAGIC, CX_HLO_BYTECODE_MAGIC_SIZE) == 0;
 }
 
 // ---- strings ----
@@ -31,7 +17,7 @@ bool cx_hlo_is_bytecode(const char *bytes, size_t size)
 // strings ::= count (length of each, the last first) bytes
 static calx_status *read_strings(cx_hlo_bytecode *b)
 {
-  cx_hlo_bytes in = b->sections[STRINGS];
+  cx_hlo_bytes in = b->sections[CX_HLO_SECTION_STRINGS];
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_strings));
   b->strings = CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_str, b->n_strings);
   if (b->strings == NULL) return cx_out_of_memory();
@@ -130,7 +116,7 @@ static calx_status *read_op_names(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 static calx_status *read_dialects(cx_hlo_bytecode *b)
 {
-  cx_hlo_bytes in = b->sections[DIALECTS];
+  cx_hlo_bytes in = b->sections[CX_HLO_SECTION_DIALECTS];
   uint64_t all_names = 0;  // known from the groups too
   size_t capacity = 0;
   CALX_TRY(read_dialect_names(b, &in));
@@ -171,7 +157,8 @@ static calx_status *read_sizes(cx_hlo_bytecode *b, cx_hlo_bytes *in, size_t n,
 
 static calx_status *read_entries(cx_hlo_bytecode *b)
 {
-  cx_hlo_bytes in = b->sections[SIZES], data = b->sections[ENTRIES];
+  cx_hlo_bytes in = b->sections[CX_HLO_SECTION_SIZES],
+               data = b->sections[CX_HLO_SECTION_ENTRIES];
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_attrs));
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_types));
   CALX_TRY(read_sizes(b, &in, b->n_attrs, &data, &b->attrs));
@@ -181,16 +168,16 @@ static calx_status *read_entries(cx_hlo_bytecode *b)
 // properties ::= count (size bytes)*
 static calx_status *read_properties(cx_hlo_bytecode *b)
 {
-  cx_hlo_bytes in = b->sections[PROPERTIES];
+  cx_hlo_bytes in = b->sections[CX_HLO_SECTION_PROPERTIES];
   if (in.at == NULL) return NULL;
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_properties));
-  b->properties =
-      CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_bytes, b->n_properties);
+  b->properties = CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_bytes_properties,
+                                 b->n_properties);
   if (b->properties == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < b->n_properties; i++) {
     uint64_t size = 0;
     CALX_TRY(cx_hlo_bytes_number(b, &in, &size));
-    CALX_TRY(cx_hlo_bytes_take(b, &in, size, &b->properties[i]));
+    CALX_TRY(cx_hlo_bytes_take(b, &in, size, &b->properties[i].bytes));
   }
   return NULL;
 }
@@ -199,13 +186,14 @@ static calx_status *read_properties(cx_hlo_bytecode *b)
 
 static calx_status *read_sections(cx_hlo_bytecode *b, cx_hlo_bytes in)
 {
-  in.at += sizeof magic;
+  in.at += CX_HLO_BYTECODE_MAGIC_SIZE;
   CALX_TRY(cx_hlo_bytes_number(b, &in, &b->version));
-  if (b->version > NEWEST) {
+  if (b->version > CX_HLO_BYTECODE_NEWEST) {
     return CX_HLO_BYTES_UNKNOWN(b, in.at,
                                 "bytecode of version %llu; versions up to %d "
                                 "are read",
-                                (unsigned long long)b->version, NEWEST);
+                                (unsigned long long)b->version,
+                                CX_HLO_BYTECODE_NEWEST);
   }
   const char *producer = memchr(in.at, '\0', (size_t)(in.end - in.at));
   if (producer == NULL) {
@@ -216,13 +204,16 @@ static calx_status *read_sections(cx_hlo_bytecode *b, cx_hlo_bytes in)
     size_t id = 0;
     cx_hlo_bytes section;
     CALX_TRY(cx_hlo_bytes_section(b, &in, &id, &section));
-    if (id >= SECTIONS || b->sections[id].at != NULL) {
-      return CX_HLO_BYTES_FAIL(b, from, "section %zu is %s", id,
-                               id >= SECTIONS ? "unknown" : "there twice");
+    if (id >= CX_HLO_SECTIONS || b->sections[id].at != NULL) {
+      return CX_HLO_BYTES_FAIL(
+          b, from, "section %zu is %s", id,
+          id >= CX_HLO_SECTIONS ? "unknown" : "there twice");
     }
     b->sections[id] = section;
   }
-  static const int needed[] = { STRINGS, DIALECTS, ENTRIES, SIZES, PROGRAM };
+  static const int needed[] = { CX_HLO_SECTION_STRINGS, CX_HLO_SECTION_DIALECTS,
+                                CX_HLO_SECTION_ENTRIES, CX_HLO_SECTION_SIZES,
+                                CX_HLO_SECTION_PROGRAM };
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
     if (b->sections[needed[i]].at == NULL) {
       return CX_HLO_BYTES_FAIL(b, in.at, "section %d is missing", needed[i]);
@@ -238,7 +229,7 @@ static calx_status *read_file(cx_hlo_bytecode *b, cx_hlo_bytes in)
   CALX_TRY(read_dialects(b));
   CALX_TRY(read_entries(b));
   CALX_TRY(read_properties(b));
-  return cx_hlo_bytes_read_program(b, b->sections[PROGRAM]);
+  return cx_hlo_bytes_read_program(b, b->sections[CX_HLO_SECTION_PROGRAM]);
 }
 
 calx_status *cx_hlo_read_bytecode(cx_hlo_reader *r)

@@ -1,48 +1,9 @@
-// hlo/bytecode: the attributes of the builtin dialect and of VHLO, by their
-// numbers in BuiltinDialectBytecode.td and VhloBytecode.cpp.
+// hlo/bytecode: the attributes of the builtin dialect and of VHLO.
 #include <string.h>
 
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
 #include "hlo/number.h"
-
-enum {
-  BUILTIN_ARRAY,
-  BUILTIN_DICT,
-  BUILTIN_STRING,
-  BUILTIN_TYPED_STRING,
-  BUILTIN_FLAT_SYMBOL,
-  BUILTIN_SYMBOL,
-  BUILTIN_TYPE,
-  BUILTIN_UNIT,
-  BUILTIN_INTEGER,
-  BUILTIN_FLOAT,
-  BUILTIN_RESOURCE = 16,
-  BUILTIN_DENSE_ARRAY,
-  BUILTIN_DENSE
-};
-
-enum {
-  VHLO_ARRAY = 1,
-  VHLO_BOOL,
-  VHLO_DIRECTION,
-  VHLO_COMPARE_TYPE,
-  VHLO_API_VERSION,
-  VHLO_DICT,
-  VHLO_FFT,
-  VHLO_FLOAT,
-  VHLO_INTEGER,
-  VHLO_ALIAS,
-  VHLO_PRECISION,
-  VHLO_RNG_ALGORITHM,
-  VHLO_RNG_DISTRIBUTION,
-  VHLO_STRING,
-  VHLO_TENSOR,
-  VHLO_TRANSPOSE,
-  VHLO_TYPE,
-  VHLO_BOUNDS,
-  VHLO_ACCURACY_MODE,
-  VHLO_ACCURACY
-};
 
 // ---- lists and texts ----
 
@@ -293,18 +254,18 @@ static calx_status *read_builtin(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                  uint64_t code, const cx_hlo_attr **out)
 {
   switch (code) {
-    case BUILTIN_ARRAY: return read_array(b, in, out);
-    case BUILTIN_DICT: return read_dict(b, in, out);
-    case BUILTIN_STRING:
-    case BUILTIN_TYPED_STRING: return read_string(b, in, out);
-    case BUILTIN_FLAT_SYMBOL: return read_symbol(b, in, out);
-    case BUILTIN_TYPE: return read_type(b, in, out);
-    case BUILTIN_UNIT:
+    case CX_HLO_BUILTIN_ARRAY: return read_array(b, in, out);
+    case CX_HLO_BUILTIN_DICT: return read_dict(b, in, out);
+    case CX_HLO_BUILTIN_STRING:
+    case CX_HLO_BUILTIN_TYPED_STRING: return read_string(b, in, out);
+    case CX_HLO_BUILTIN_FLAT_SYMBOL: return read_symbol(b, in, out);
+    case CX_HLO_BUILTIN_TYPE: return read_type(b, in, out);
+    case CX_HLO_BUILTIN_UNIT:
       return cx_hlo_reader_attr(cx_hlo_attr_unit(b->r->module), out);
-    case BUILTIN_INTEGER: return read_integer(b, in, out);
-    case BUILTIN_FLOAT: return read_float(b, in, out);
-    case BUILTIN_DENSE_ARRAY: return cx_hlo_bytes_read_array(b, in, out);
-    case BUILTIN_DENSE: return cx_hlo_bytes_read_dense(b, in, out);
+    case CX_HLO_BUILTIN_INTEGER: return read_integer(b, in, out);
+    case CX_HLO_BUILTIN_FLOAT: return read_float(b, in, out);
+    case CX_HLO_BUILTIN_DENSE_ARRAY: return cx_hlo_bytes_read_array(b, in, out);
+    case CX_HLO_BUILTIN_DENSE: return cx_hlo_bytes_read_dense(b, in, out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, in->at,
                                   "attribute %llu of the builtin dialect",
@@ -315,42 +276,26 @@ static calx_status *read_builtin(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                               uint64_t code, const cx_hlo_attr **out)
 {
-  static const cx_hlo_choice families[] = {
-    [VHLO_DIRECTION] = CX_HLO_COMPARISON_DIRECTION,
-    [VHLO_COMPARE_TYPE] = CX_HLO_COMPARISON_TYPE,
-    [VHLO_FFT] = CX_HLO_FFT_TYPE,
-    [VHLO_PRECISION] = CX_HLO_PRECISION,
-    [VHLO_RNG_ALGORITHM] = CX_HLO_RNG_ALGORITHM,
-    [VHLO_RNG_DISTRIBUTION] = CX_HLO_RNG_DISTRIBUTION,
-    [VHLO_TRANSPOSE] = CX_HLO_TRANSPOSE,
-    [VHLO_ACCURACY_MODE] = CX_HLO_ACCURACY_MODE,
-  };
+  const cx_hlo_choice family = cx_hlo_vhlo_choice(code);
+  if (family != CX_HLO_CHOICE_COUNT) return read_choice(b, in, family, out);
   switch (code) {
-    case VHLO_ARRAY: return read_array(b, in, out);
-    case VHLO_BOOL: return read_bool(b, in, out);
-    case VHLO_API_VERSION: return read_api_version(b, in, out);
-    case VHLO_DICT: return read_dict(b, in, out);
-    case VHLO_FLOAT: return read_float(b, in, out);
-    case VHLO_INTEGER: return read_integer(b, in, out);
-    case VHLO_ALIAS: return read_alias(b, in, out);
-    case VHLO_STRING: return read_string(b, in, out);
-    case VHLO_TENSOR: return cx_hlo_bytes_read_dense(b, in, out);
-    case VHLO_TYPE: return read_type(b, in, out);
-    case VHLO_BOUNDS: return read_bounds(b, in, out);
-    case VHLO_ACCURACY: return read_accuracy(b, in, out);
+    case CX_HLO_VHLO_ARRAY: return read_array(b, in, out);
+    case CX_HLO_VHLO_BOOL: return read_bool(b, in, out);
+    case CX_HLO_VHLO_API_VERSION: return read_api_version(b, in, out);
+    case CX_HLO_VHLO_DICT: return read_dict(b, in, out);
+    case CX_HLO_VHLO_FLOAT: return read_float(b, in, out);
+    case CX_HLO_VHLO_INTEGER: return read_integer(b, in, out);
+    case CX_HLO_VHLO_ALIAS: return read_alias(b, in, out);
+    case CX_HLO_VHLO_STRING: return read_string(b, in, out);
+    case CX_HLO_VHLO_TENSOR: return cx_hlo_bytes_read_dense(b, in, out);
+    case CX_HLO_VHLO_TYPE: return read_type(b, in, out);
+    case CX_HLO_VHLO_BOUNDS: return read_bounds(b, in, out);
+    case CX_HLO_VHLO_ACCURACY: return read_accuracy(b, in, out);
     case CX_HLO_VHLO_SUB_AXIS:
     case CX_HLO_VHLO_AXIS_REF:
     case CX_HLO_VHLO_MESH_AXES:
     case CX_HLO_VHLO_MESH_AXIS:
     case CX_HLO_VHLO_MESH: return cx_hlo_bytes_read_mesh(b, in, code, out);
-    case VHLO_DIRECTION:
-    case VHLO_COMPARE_TYPE:
-    case VHLO_FFT:
-    case VHLO_PRECISION:
-    case VHLO_RNG_ALGORITHM:
-    case VHLO_RNG_DISTRIBUTION:
-    case VHLO_TRANSPOSE:
-    case VHLO_ACCURACY_MODE: return read_choice(b, in, families[code], out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, in->at, "attribute %llu of VHLO",
                                   (unsigned long long)code);

@@ -2,6 +2,7 @@
 // used.
 #include <string.h>
 
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
 
 // Of an entry, all that it refers to written out. The uses of entries in
@@ -135,8 +136,6 @@ calx_status *cx_hlo_bytes_string(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 // ---- locations ----
 
-enum { LOC_CALL = 10, LOC_FILE, LOC_FUSED, LOC_FUSED_MORE, LOC_NAME };
-
 static calx_status *read_file_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                   const cx_hlo_loc **out)
 {
@@ -175,12 +174,16 @@ calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   e->has_loc = true;  // a location inside of itself has none
   CALX_TRY(cx_hlo_reader_deeper(b->r));
   CALX_TRY(cx_hlo_bytes_number(b, &parts, &code));
-  if (code == LOC_FILE) CALX_TRY(read_file_loc(b, &parts, &e->loc));
-  if (code == LOC_NAME) CALX_TRY(cx_hlo_bytes_attr(b, &parts, &name));
-  if (code == LOC_FUSED || code == LOC_FUSED_MORE) {
+  if (code == CX_HLO_BUILTIN_LOC_FILE)
+    CALX_TRY(read_file_loc(b, &parts, &e->loc));
+  if (code == CX_HLO_BUILTIN_LOC_NAME)
+    CALX_TRY(cx_hlo_bytes_attr(b, &parts, &name));
+  if (code == CX_HLO_BUILTIN_LOC_FUSED ||
+      code == CX_HLO_BUILTIN_LOC_FUSED_MORE) {
     CALX_TRY(cx_hlo_bytes_count(b, &parts, &count));
   }
-  if (code >= LOC_CALL && code <= LOC_NAME && code != LOC_FILE && count != 0) {
+  if (code >= CX_HLO_BUILTIN_LOC_CALL && code <= CX_HLO_BUILTIN_LOC_NAME &&
+      code != CX_HLO_BUILTIN_LOC_FILE && count != 0) {
     CALX_TRY(cx_hlo_bytes_loc(b, &parts, &e->loc));
   }
   cx_hlo_reader_higher(b->r);

@@ -5,19 +5,8 @@
 // operation uses none from outside of it, and its numbers begin at 0.
 #include <string.h>
 
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
-
-// What an operation has, as bits of the byte behind its name.
-enum {
-  HAS_ATTRS = 1,
-  HAS_RESULTS = 2,
-  HAS_OPERANDS = 4,
-  HAS_SUCCESSORS = 8,
-  HAS_REGIONS = 16,
-  HAS_USE_ORDERS = 32,
-  HAS_PROPERTIES = 64
-};
-enum { PROGRAM = 4 };  // the section's number
 
 // Where an operation stands.
 typedef enum surrounding {
@@ -187,9 +176,10 @@ static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   if (in_section) {
     size_t id = 0;
     CALX_TRY(cx_hlo_bytes_section(b, in, &id, &section));
-    if (id != PROGRAM) {
-      return CX_HLO_BYTES_FAIL(
-          b, section.at, "regions are in section %d, not %zu", PROGRAM, id);
+    if (id != CX_HLO_SECTION_PROGRAM) {
+      return CX_HLO_BYTES_FAIL(b, section.at,
+                               "regions are in section %d, not %zu",
+                               CX_HLO_SECTION_PROGRAM, id);
     }
   }
   cx_hlo_bytes *from = in_section ? &section : in;
@@ -205,11 +195,6 @@ static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 }
 
 // ---- operations ----
-
-static bool is_module(const cx_hlo_op_name *name)
-{
-  return cx_hlo_str_equal(name->name, "builtin.module");
-}
 
 // An attribute that may be absent: number << 1 | is there
 static calx_status *read_optional(cx_hlo_bytecode *b, cx_hlo_bytes *in,
@@ -253,20 +238,23 @@ static calx_status *read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                cx_hlo_op_name *name, unsigned has)
 {
   const char *at = in->at;
-  cx_hlo_bytes properties = { at, at };
+  const cx_hlo_bytes none = { at, at };
+  cx_hlo_bytes_properties *properties = NULL;
   const cx_hlo_attr *dict = NULL;
   size_t i = 0;
-  if (has & HAS_ATTRS) CALX_TRY(cx_hlo_bytes_attr(b, in, &dict));
-  if (has & HAS_PROPERTIES) {
+  if (has & CX_HLO_HAS_ATTRS) CALX_TRY(cx_hlo_bytes_attr(b, in, &dict));
+  if (has & CX_HLO_HAS_PROPERTIES) {
     CALX_TRY(cx_hlo_bytes_index(b, in, b->n_properties, "properties", &i));
-    properties = b->properties[i];
+    properties = &b->properties[i];
   }
   if (dict != NULL && dict->kind != CX_HLO_ATTR_DICT) {
     return CX_HLO_BYTES_FAIL(b, at, "attributes are a dictionary");
   }
-  if (is_module(name)) return take_module(b, properties, dict);
-  return name->is_vhlo ? cx_hlo_vhlo_push(b, name, properties, dict, at)
-                       : take_other(b, name, properties, dict, at);
+  if (name->is_vhlo) return cx_hlo_vhlo_push(b, name, properties, dict, at);
+  const cx_hlo_bytes bytes = properties == NULL ? none : properties->bytes;
+  return name->role == CX_HLO_ROLE_MODULE
+             ? take_module(b, bytes, dict)
+             : take_other(b, name, bytes, dict, at);
 }
 
 // Results stand before the operands in the file and behind them on the stack.
@@ -276,24 +264,24 @@ static calx_status *read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   cx_hlo_bytes results = { in->at, in->at };
   size_t n = 0;
   uint64_t ignored = 0;
-  if (has & HAS_RESULTS) {
+  if (has & CX_HLO_HAS_RESULTS) {
     CALX_TRY(cx_hlo_bytes_count(b, in, &n));
     results = *in;
     for (size_t i = 0; i < n; i++) {
       CALX_TRY(cx_hlo_bytes_number(b, in, &ignored));
     }
   }
-  if (has & HAS_OPERANDS) CALX_TRY(read_operands(b, in, p));
+  if (has & CX_HLO_HAS_OPERANDS) CALX_TRY(read_operands(b, in, p));
   for (size_t i = 0; i < n; i++) {
     cx_hlo_any type;
     CALX_TRY(cx_hlo_bytes_type(b, &results, &type));
     CALX_TRY(cx_hlo_push_type(b->r, &type));
   }
-  if (has & HAS_SUCCESSORS) {
+  if (has & CX_HLO_HAS_SUCCESSORS) {
     return CX_HLO_BYTES_UNKNOWN(b, in->at,
                                 "StableHLO has no branches to blocks");
   }
-  return has & HAS_USE_ORDERS ? skip_use_orders(b, in, n) : NULL;
+  return has & CX_HLO_HAS_USE_ORDERS ? skip_use_orders(b, in, n) : NULL;
 }
 
 // Between operations of VHLO and of other dialects stand casts from VHLO's
@@ -321,19 +309,18 @@ static calx_status *pass_cast(cx_hlo_bytecode *b, const cx_hlo_parts *p,
 }
 
 // Makes the operation in `block`, and its values.
-static calx_status *make(cx_hlo_bytecode *b, cx_hlo_parts *p,
-                         cx_hlo_block *block, surrounding where, numbers *n)
+static calx_status *make(cx_hlo_bytecode *b, cx_hlo_op_role role,
+                         cx_hlo_parts *p, cx_hlo_block *block,
+                         surrounding where, numbers *n)
 {
   if (where == IN_FILE) {
     return CX_HLO_BYTES_FAIL(b, p->at, "a file holds one module");
   }
-  if (cx_hlo_str_equal(p->name, "func.func")) {
+  if (role == CX_HLO_ROLE_FUNC) {
     if (where == IN_MODULE) return cx_hlo_make_func(b->r, p);
     return CX_HLO_BYTES_FAIL(b, p->at, "a function inside of an operation");
   }
-  if (cx_hlo_str_equal(p->name, "builtin.unrealized_conversion_cast")) {
-    return pass_cast(b, p, n);
-  }
+  if (role == CX_HLO_ROLE_CAST) return pass_cast(b, p, n);
   CALX_TRY(cx_hlo_make_op(b->r, p, block));
   cx_hlo_op *op = block->last;
   for (uint32_t i = 0; i < op->n_results; i++) {
@@ -358,7 +345,7 @@ static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_take(b, in, 1, &byte));
   const unsigned has = (unsigned char)*byte.at;
   cx_hlo_op_name *name = &b->op_names[id];
-  const bool is_function = cx_hlo_str_equal(name->name, "func.func");
+  const bool is_function = name->role == CX_HLO_ROLE_FUNC;
   p.name = name->name;
   p.kind = name->kind;
   if (p.kind == CX_HLO_OP_RETURN && where == IN_FUNCTION) {
@@ -367,11 +354,11 @@ static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_loc(b, in, &p.loc));
   CALX_TRY(read_attrs(b, in, name, has));
   CALX_TRY(read_values(b, in, has, &p));
-  const bool starts = where == IN_FILE && is_module(name);
-  if (is_module(name) && !starts) {
+  const bool starts = where == IN_FILE && name->role == CX_HLO_ROLE_MODULE;
+  if (name->role == CX_HLO_ROLE_MODULE && !starts) {
     return CX_HLO_BYTES_UNKNOWN(b, p.at, "a module inside of a module");
   }
-  if (has & HAS_REGIONS) {
+  if (has & CX_HLO_HAS_REGIONS) {
     CALX_TRY(read_regions(b, in, &p,
                           starts        ? IN_MODULE
                           : is_function ? IN_FUNCTION
@@ -381,7 +368,7 @@ static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     r->module->loc = p.loc;
     return NULL;
   }
-  return make(b, &p, block, where, n);
+  return make(b, name->role, &p, block, where, n);
 }
 
 calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b, cx_hlo_bytes program)

@@ -72,7 +72,7 @@ static size_t function_properties(cx_hlo_property *out)
   return n;
 }
 
-static size_t list_properties(const cx_hlo_op_name *op, cx_hlo_property *out)
+size_t cx_hlo_vhlo_list(const cx_hlo_op_name *op, cx_hlo_property *out)
 {
   const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
   size_t n = 0;
@@ -103,6 +103,44 @@ calx_status *cx_hlo_vhlo_properties(cx_hlo_bytecode *b, cx_hlo_op_name *op)
   op->properties = CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_property,
                                   CX_HLO_MOST_PROPERTIES);
   if (op->properties == NULL) return cx_out_of_memory();
-  op->n_properties = list_properties(op, op->properties);
+  op->n_properties = cx_hlo_vhlo_list(op, op->properties);
   return NULL;
+}
+
+// ---- versions ----
+
+static bool attr_needs_second(const cx_hlo_op *op, cx_hlo_attr_id id,
+                              const cx_hlo_attr *attr)
+{
+  if (has_attr(op->kind, 2, id) && !has_attr(op->kind, 1, id)) return true;
+  if (attr->kind != CX_HLO_ATTR_STRUCT) return false;
+  const cx_hlo_struct_info info =
+      cx_hlo_struct_info_of((cx_hlo_struct)attr->which);
+  for (size_t i = 0; i < info.n_fields; i++) {
+    const cx_hlo_field *field = &info.fields[i];
+    if (has_field(op->kind, 1, id, field)) continue;
+    if (!has_field(op->kind, 2, id, field)) continue;
+    const char *at = (const char *)attr->as.fields + field->offset;
+    if (((const cx_hlo_ints *)(const void *)at)->n != 0) return true;
+  }
+  return false;
+}
+
+unsigned cx_hlo_vhlo_version(const cx_hlo_op *op)
+{
+  const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
+  for (size_t i = 0; i < info->n_attrs; i++) {
+    const cx_hlo_attr *attr = op->attrs[i];
+    if (attr != NULL && attr_needs_second(op, info->attrs[i].id, attr)) {
+      return 2;
+    }
+  }
+  switch (op->kind) {
+    case CX_HLO_OP_ALL_GATHER:
+    case CX_HLO_OP_ALL_REDUCE:
+    case CX_HLO_OP_ALL_TO_ALL:
+    case CX_HLO_OP_COLLECTIVE_BROADCAST: return op->n_operands == 1 ? 1 : 2;
+    case CX_HLO_OP_COMPOSITE: return op->n_regions == 0 ? 1 : 2;
+    default: return 1;
+  }
 }

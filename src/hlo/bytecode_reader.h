@@ -20,15 +20,6 @@ typedef enum cx_hlo_dialect {
   CX_HLO_DIALECT_SDY
 } cx_hlo_dialect;
 
-// The codes of VHLO's attributes that are meshes.
-enum {
-  CX_HLO_VHLO_SUB_AXIS = 21,
-  CX_HLO_VHLO_AXIS_REF,
-  CX_HLO_VHLO_MESH_AXES,
-  CX_HLO_VHLO_MESH_AXIS,
-  CX_HLO_VHLO_MESH
-};
-
 // An attribute or a type.
 typedef struct cx_hlo_bytes_entry {
   cx_hlo_bytes bytes;
@@ -53,15 +44,35 @@ typedef struct cx_hlo_property {
 
 enum { CX_HLO_MOST_PROPERTIES = 20 };
 
+// Operations that the reader treats in a way of their own.
+typedef enum cx_hlo_op_role {
+  CX_HLO_ROLE_PLAIN,
+  CX_HLO_ROLE_MODULE,
+  CX_HLO_ROLE_FUNC,
+  CX_HLO_ROLE_CAST
+} cx_hlo_op_role;
+
 // The name of an operation of the file.
 typedef struct cx_hlo_op_name {
   cx_hlo_str name;  // StableHLO's where the file has VHLO's
   cx_hlo_op_kind kind;
+  cx_hlo_op_role role;
   bool is_vhlo, is_registered;
   unsigned version;             // of a VHLO operation: the 2 of gather_v2
   cx_hlo_property *properties;  // NULL: not made yet
   size_t n_properties;
 } cx_hlo_op_name;
+
+// Properties, which many operations may share, and what they were read as for
+// the first.
+typedef struct cx_hlo_bytes_properties {
+  cx_hlo_bytes bytes;
+  const cx_hlo_op_name *op;  // NULL: they are not read yet
+  const cx_hlo_named *items;
+  size_t n;
+  size_t expanded;  // what a use adds to the reader's
+  size_t depth;     // the reader's: entries nest deeper where it is deeper
+} cx_hlo_bytes_properties;
 
 typedef struct cx_hlo_bytecode {
   cx_hlo_reader *r;
@@ -74,7 +85,7 @@ typedef struct cx_hlo_bytecode {
   } * dialects;
   cx_hlo_op_name *op_names;
   cx_hlo_bytes_entry *attrs, *types;
-  cx_hlo_bytes *properties;
+  cx_hlo_bytes_properties *properties;
   size_t n_strings, n_dialects, n_op_names, n_attrs, n_types, n_properties;
   size_t parts;   // of the entry that is being read
   size_t n_open;  // entries that are being read, each inside of the one before
@@ -186,12 +197,18 @@ calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
 // Fills in the operation's properties, once.
 calx_status *cx_hlo_vhlo_properties(cx_hlo_bytecode *b,
                                     cx_hlo_op_name *op) CALX_MUST_USE;
+// The same of an operation of this name, kind and version, into room for
+// CX_HLO_MOST_PROPERTIES. How many there are.
+size_t cx_hlo_vhlo_list(const cx_hlo_op_name *op, cx_hlo_property *out);
+// The lowest version that has all that the operation uses.
+unsigned cx_hlo_vhlo_version(const cx_hlo_op *op);
 // The struct whose fields are properties; COUNT: the attribute is one itself.
 cx_hlo_struct cx_hlo_vhlo_struct(const cx_hlo_name_info *info);
-// The properties of an operation, and its other attributes (NULL: none), onto
-// named_stack, as StableHLO's attributes.
+// The properties of an operation and its other attributes onto named_stack, as
+// StableHLO's attributes. NULL: it has none.
 calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *name,
-                              cx_hlo_bytes properties, const cx_hlo_attr *dict,
+                              cx_hlo_bytes_properties *properties,
+                              const cx_hlo_attr *dict,
                               const char *at) CALX_MUST_USE;
 // The properties of an operation of another dialect, onto named_stack.
 calx_status *cx_hlo_other_push(cx_hlo_bytecode *b, cx_hlo_str name,

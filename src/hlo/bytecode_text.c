@@ -3,6 +3,7 @@
 // of MLIR's QuantTypes and of StablehloAttrs.td.
 #include <string.h>
 
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
 #include "hlo/number.h"
 #include "hlo/print.h"

@@ -1,79 +1,7 @@
-// hlo/bytecode: the types of the builtin dialect and of VHLO, by their numbers
-// in BuiltinDialectBytecode.td and VhloBytecode.cpp.
+// hlo/bytecode: the types of the builtin dialect and of VHLO.
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
 #include "hlo/print.h"
-
-enum {
-  BUILTIN_INTEGER,
-  BUILTIN_INDEX,
-  BUILTIN_FUNCTION,
-  BUILTIN_COMPLEX = 9,
-  BUILTIN_NONE = 12,
-  BUILTIN_TENSOR,
-  BUILTIN_ENCODED,
-  BUILTIN_TUPLE
-};
-
-enum {
-  VHLO_COMPLEX = 1,
-  VHLO_FUNCTION = 8,
-  VHLO_TENSOR = 20,
-  VHLO_ENCODED,
-  VHLO_TOKEN,
-  VHLO_TUPLE,
-  VHLO_QUANTIZED,
-  VHLO_UNRANKED,
-  VHLO_QUANTIZED_AXIS = 30,
-  VHLO_NONE = 33,
-  VHLO_BUFFER = 41,
-  VHLO_FUTURE
-};
-
-// The element types that are a number alone. INVALID: it is another type.
-static cx_hlo_elem builtin_elem(uint64_t code)
-{
-  static const cx_hlo_elem elems[] = { [BUILTIN_INDEX] = CX_HLO_INDEX,
-                                       [3] = CX_HLO_BF16,
-                                       [4] = CX_HLO_F16,
-                                       [5] = CX_HLO_F32,
-                                       [6] = CX_HLO_F64 };
-  return code < sizeof elems / sizeof *elems ? elems[code] : CX_HLO_INVALID;
-}
-
-static cx_hlo_elem vhlo_elem(uint64_t code)
-{
-  static const cx_hlo_elem elems[] = { [0] = CX_HLO_I1,
-                                       [2] = CX_HLO_BF16,
-                                       [3] = CX_HLO_F16,
-                                       [4] = CX_HLO_F32,
-                                       [5] = CX_HLO_F64,
-                                       [6] = CX_HLO_F8E4M3FN,
-                                       [7] = CX_HLO_F8E5M2,
-                                       [9] = CX_HLO_INDEX,
-                                       [10] = CX_HLO_I4,
-                                       [11] = CX_HLO_I8,
-                                       [12] = CX_HLO_I16,
-                                       [13] = CX_HLO_I32,
-                                       [14] = CX_HLO_I64,
-                                       [15] = CX_HLO_UI4,
-                                       [16] = CX_HLO_UI8,
-                                       [17] = CX_HLO_UI16,
-                                       [18] = CX_HLO_UI32,
-                                       [19] = CX_HLO_UI64,
-                                       [27] = CX_HLO_F8E4M3FNUZ,
-                                       [28] = CX_HLO_F8E5M2FNUZ,
-                                       [29] = CX_HLO_F8E4M3B11FNUZ,
-                                       [31] = CX_HLO_I2,
-                                       [32] = CX_HLO_UI2,
-                                       [34] = CX_HLO_TF32,
-                                       [35] = CX_HLO_F8E4M3,
-                                       [36] = CX_HLO_F8E3M4,
-                                       [37] = CX_HLO_F4E2M1FN,
-                                       [38] = CX_HLO_F6E2M3FN,
-                                       [39] = CX_HLO_F6E3M2FN,
-                                       [40] = CX_HLO_F8E8M0FNU };
-  return code < sizeof elems / sizeof *elems ? elems[code] : CX_HLO_INVALID;
-}
 
 // ---- making types ----
 
@@ -299,17 +227,18 @@ static calx_status *read_builtin(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                  uint64_t code, cx_hlo_any *out)
 {
   const char *at = in->at;
-  const cx_hlo_elem elem = builtin_elem(code);
+  const cx_hlo_elem elem = cx_hlo_builtin_elem(code);
   if (elem != CX_HLO_INVALID) return make_elem(b, elem, out);
   switch (code) {
-    case BUILTIN_INTEGER: return read_integer(b, in, out);
-    case BUILTIN_COMPLEX: return read_complex(b, in, out);
-    case BUILTIN_NONE: return make_none(b, out);
-    case BUILTIN_TENSOR: return read_tensor(b, in, out);
-    case BUILTIN_ENCODED: return read_encoded(b, in, out);
-    case BUILTIN_FUNCTION:
+    case CX_HLO_BUILTIN_T_INTEGER: return read_integer(b, in, out);
+    case CX_HLO_BUILTIN_T_COMPLEX: return read_complex(b, in, out);
+    case CX_HLO_BUILTIN_T_NONE: return make_none(b, out);
+    case CX_HLO_BUILTIN_T_TENSOR: return read_tensor(b, in, out);
+    case CX_HLO_BUILTIN_T_ENCODED: return read_encoded(b, in, out);
+    case CX_HLO_BUILTIN_T_FUNCTION:
       return read_parts(b, in, CX_HLO_NON_TENSOR_FUNCTION, out);
-    case BUILTIN_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
+    case CX_HLO_BUILTIN_T_TUPLE:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, at, "type %llu of the builtin dialect",
                                   (unsigned long long)code);
@@ -320,22 +249,24 @@ static calx_status *read_vhlo(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                               uint64_t code, cx_hlo_any *out)
 {
   const char *at = in->at;
-  const cx_hlo_elem elem = vhlo_elem(code);
+  const cx_hlo_elem elem = cx_hlo_vhlo_elem(code);
   if (elem != CX_HLO_INVALID) return make_elem(b, elem, out);
   switch (code) {
-    case VHLO_COMPLEX: return read_complex(b, in, out);
-    case VHLO_NONE: return make_none(b, out);
-    case VHLO_TENSOR: return read_tensor(b, in, out);
-    case VHLO_ENCODED: return read_encoded(b, in, out);
-    case VHLO_TOKEN: out->tensor.elem = CX_HLO_TOKEN; return NULL;
-    case VHLO_FUNCTION:
+    case CX_HLO_VHLO_T_COMPLEX: return read_complex(b, in, out);
+    case CX_HLO_VHLO_T_NONE: return make_none(b, out);
+    case CX_HLO_VHLO_T_TENSOR: return read_tensor(b, in, out);
+    case CX_HLO_VHLO_T_ENCODED: return read_encoded(b, in, out);
+    case CX_HLO_VHLO_T_TOKEN: out->tensor.elem = CX_HLO_TOKEN; return NULL;
+    case CX_HLO_VHLO_T_FUNCTION:
       return read_parts(b, in, CX_HLO_NON_TENSOR_FUNCTION, out);
-    case VHLO_TUPLE: return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
-    case VHLO_QUANTIZED: return read_quantized(b, in, false, out);
-    case VHLO_QUANTIZED_AXIS: return read_quantized(b, in, true, out);
-    case VHLO_BUFFER: return read_shaped(b, in, true, out);
-    case VHLO_UNRANKED: return read_unranked(b, in, out);
-    case VHLO_FUTURE: return read_parts(b, in, CX_HLO_NON_TENSOR_FUTURE, out);
+    case CX_HLO_VHLO_T_TUPLE:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_TUPLE, out);
+    case CX_HLO_VHLO_T_QUANTIZED: return read_quantized(b, in, false, out);
+    case CX_HLO_VHLO_T_QUANTIZED_AXIS: return read_quantized(b, in, true, out);
+    case CX_HLO_VHLO_T_BUFFER: return read_shaped(b, in, true, out);
+    case CX_HLO_VHLO_T_UNRANKED: return read_unranked(b, in, out);
+    case CX_HLO_VHLO_T_FUTURE:
+      return read_parts(b, in, CX_HLO_NON_TENSOR_FUTURE, out);
     default:
       return CX_HLO_BYTES_UNKNOWN(b, at, "type %llu of VHLO",
                                   (unsigned long long)code);

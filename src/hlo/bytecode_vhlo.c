@@ -27,6 +27,14 @@ static unsigned cut_version(cx_hlo_str *name)
   return version;
 }
 
+static cx_hlo_op_role role_of(cx_hlo_str name)
+{
+  if (is(name, "builtin.module")) return CX_HLO_ROLE_MODULE;
+  if (is(name, "func.func")) return CX_HLO_ROLE_FUNC;
+  return is(name, "builtin.unrealized_conversion_cast") ? CX_HLO_ROLE_CAST
+                                                        : CX_HLO_ROLE_PLAIN;
+}
+
 calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
                               cx_hlo_str name, cx_hlo_op_name *out)
 {
@@ -48,6 +56,7 @@ calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
   cx_text_free(&text);
   if (status == NULL) {
     out->kind = cx_hlo_op_find(&b->r->ops, out->name.s, out->name.n);
+    out->role = role_of(out->name);
   }
   return status;
 }
@@ -293,12 +302,11 @@ static calx_status *take_dict(cx_hlo_bytecode *b, const cx_hlo_op_name *op,
   return NULL;
 }
 
-calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *op,
-                              cx_hlo_bytes properties, const cx_hlo_attr *dict,
-                              const char *at)
+static calx_status *take_properties(cx_hlo_bytecode *b,
+                                    const cx_hlo_op_name *op,
+                                    cx_hlo_bytes properties, const char *at,
+                                    open_structs *structs)
 {
-  open_structs structs = { .n = 0 };
-  CALX_TRY(cx_hlo_vhlo_properties(b, op));
   for (size_t i = 0; properties.at != properties.end; i++) {
     const cx_hlo_attr *attr = NULL;
     if (i == op->n_properties) {
@@ -307,8 +315,63 @@ calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *op,
                                (int)op->name.n, op->name.s, i);
     }
     CALX_TRY(cx_hlo_bytes_attr(b, &properties, &attr));
-    CALX_TRY(take_property(b, op, &op->properties[i], attr, at, &structs));
+    CALX_TRY(take_property(b, op, &op->properties[i], attr, at, structs));
+  }
+  return NULL;
+}
+
+// Keeps what lies on named_stack from `mark` on, for the next operation with
+// these properties.
+static calx_status *keep(cx_hlo_bytecode *b, const cx_hlo_op_name *op,
+                         cx_hlo_bytes_properties *p, size_t mark,
+                         size_t expanded)
+{
+  cx_hlo_reader *r = b->r;
+  p->n = r->named_stack.n - mark;
+  cx_hlo_named *items = CX_ARENA_ARRAY(&r->module->arena, cx_hlo_named, p->n);
+  if (items == NULL) return cx_out_of_memory();
+  if (p->n != 0) {
+    memcpy(items, r->named_stack.v + mark, p->n * sizeof *items);
+  }
+  p->items = items;
+  p->op = op;
+  p->expanded = r->expanded - expanded;
+  p->depth = r->depth;
+  return NULL;
+}
+
+static calx_status *push_kept(cx_hlo_bytecode *b,
+                              const cx_hlo_bytes_properties *p, const char *at)
+{
+  cx_hlo_reader *r = b->r;
+  r->expanded += p->expanded;
+  if (r->expanded > CX_HLO_EXPANSION) {
+    return CX_HLO_BYTES_FAIL(b, at,
+                             "attributes and types have more than %d parts",
+                             CX_HLO_EXPANSION);
+  }
+  for (size_t i = 0; i < p->n; i++) {
+    CALX_TRY(CX_HLO_PUSH(r->named_stack, p->items[i]));
+  }
+  return NULL;
+}
+
+calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *op,
+                              cx_hlo_bytes_properties *properties,
+                              const cx_hlo_attr *dict, const char *at)
+{
+  cx_hlo_reader *r = b->r;
+  open_structs structs = { .n = 0 };
+  const size_t mark = r->named_stack.n, expanded = r->expanded;
+  if (properties == NULL && dict == NULL) return NULL;
+  if (dict == NULL && properties->op == op && r->depth <= properties->depth) {
+    return push_kept(b, properties, at);
+  }
+  CALX_TRY(cx_hlo_vhlo_properties(b, op));
+  if (properties != NULL) {
+    CALX_TRY(take_properties(b, op, properties->bytes, at, &structs));
   }
   if (dict != NULL) CALX_TRY(take_dict(b, op, dict, at, &structs));
-  return push_structs(b, &structs, op->kind, at);
+  CALX_TRY(push_structs(b, &structs, op->kind, at));
+  return dict == NULL ? keep(b, op, properties, mark, expanded) : NULL;
 }

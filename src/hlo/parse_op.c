@@ -129,10 +129,17 @@ static calx_status *modernise(cx_hlo_reader *r, const cx_hlo_name_info *info,
   return *attr == NULL ? cx_out_of_memory() : NULL;
 }
 
-// The index of the attribute in ops.def; n_attrs: there is none.
+// The index of the attribute in ops.def; n_attrs: there is none. A name from
+// ops.def itself is found without comparing its letters.
 static size_t attr_index(const cx_hlo_op_info *info, cx_hlo_str name)
 {
   size_t i = 0;
+  while (i < info->n_attrs &&
+         name.s != cx_hlo_name_info_of(info->attrs[i].id)->name) {
+    i++;
+  }
+  if (i < info->n_attrs) return i;
+  i = 0;
   while (
       i < info->n_attrs &&
       !cx_hlo_str_equal(name, cx_hlo_name_info_of(info->attrs[i].id)->name)) {

@@ -5,8 +5,8 @@ import subprocess
 import program
 from program import ADD, CALX, ROGUE
 
-COMMANDS = [[], ["devices"], ["hlo"], ["hlo", "print"], ["hlo", "compile"],
-            ["hlo", "run"], ["cache"], ["cache", "list"], ["cache", "clear"],
+COMMANDS = [[], ["devices"], ["hlo"], ["hlo", "print"],
+            ["hlo", "convert"], ["hlo", "compile"], ["hlo", "run"], ["cache"], ["cache", "list"], ["cache", "clear"],
             ["run"]]
 GROUPS = [[], ["hlo"], ["cache"]]  # that want one more word
 

@@ -1,7 +1,7 @@
 // The reader of bytecode, on what StableHLO's own writer made
-// (bytecode_record.py). bytecode.tar.xz has NN.bc, each with its text NN.mlir;
-// sN.bc has operations of Shardy, which the verifier may refuse by name, and of
-// CHLO, which the writer makes composites.
+// (bytecode_record.py), and ours. bytecode.tar.xz has NN.bc, each with its text
+// NN.mlir; sN.bc has operations of Shardy, which the verifier may refuse by
+// name, and of CHLO, which the writer makes composites.
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -65,6 +65,144 @@ static void test_programs(void **state)
   print_message("%d programs\n", n);
   assert_true(n >= 50);
   assert_int_equal(n_others, 4);
+}
+
+// What the writer makes of the text reads back to it.
+static void check_written(const char *name)
+{
+  cx_text text = { 0 }, back = { 0 };
+  cx_hlo_module *m = NULL;
+  size_t size = 0;
+  char *source = read_file(name, "mlir", &size);
+  CHECK_OK(cx_hlo_parse(source, size, name, &m));
+  cx_hlo_print(m, &text);
+  check_bytecode(m, &back);
+  assert_string_equal(cx_text_str(&text), cx_text_str(&back));
+  cx_hlo_module_free(m);
+  cx_text_free(&text);
+  cx_text_free(&back);
+  cx_free(source);
+}
+
+static void test_written(void **state)
+{
+  (void)state;
+  DIR *files = opendir(folder);
+  assert_non_null(files);
+  for (struct dirent *e; (e = readdir(files)) != NULL;) {
+    if (strlen(e->d_name) == 5 && strcmp(e->d_name + 2, ".bc") == 0) {
+      check_written(e->d_name);
+    }
+  }
+  closedir(files);
+}
+
+static const char located[] =
+    "module @m attributes {a.b = [1 : i8, -1 : i64, 0.5 : f64, true, \"s\",\n"
+    "    array<i64: 1, 2>, tensor<2xf32>, @f, unit, #x.y<\"z\">,\n"
+    "    dense<[true, false]> : tensor<2xi1>]} {\n"
+    "  func.func private @f(tensor<?xf32, #stablehlo.bounds<4>>)\n"
+    "  func.func @main(%x: tensor<4xf32> {a.c = unit}) -> tensor<4xf32> {\n"
+    "    %y = stablehlo.tanh %x {a.d = array<i64>, a.e = @f} : tensor<4xf32>\n"
+    "        loc(\"a.c\":7:3)\n"
+    "    %z = \"other.op\"(%y) ({\n"
+    "    ^bb0(%v: tensor<4xf32>):\n"
+    "      %w = stablehlo.negate %v : tensor<4xf32>\n"
+    "      \"other.end\"(%w, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()\n"
+    "    }) {a = 1 : i32} : (tensor<4xf32>) -> tensor<4xf32>\n"
+    "    return %z : tensor<4xf32> loc(\"a.c\":8:3)\n"
+    "  } loc(\"a.c\":6:1)\n"
+    "}\n";
+
+// Locations, attributes that VHLO does not have, operations of other dialects
+// with regions, and a function without a body.
+static void test_all_parts(void **state)
+{
+  (void)state;
+  cx_text text = { 0 }, back = { 0 };
+  cx_hlo_module *m = check_parse(located);
+  cx_hlo_print(m, &text);
+  assert_non_null(strstr(cx_text_str(&text), "loc(\"a.c\":7:3)"));
+  check_bytecode(m, &back);
+  assert_string_equal(cx_text_str(&text), cx_text_str(&back));
+  cx_hlo_module_free(m);
+  cx_text_free(&text);
+  cx_text_free(&back);
+}
+
+// VHLO has no absent attributes: what says the default is absent afterwards.
+static void test_defaults(void **state)
+{
+  (void)state;
+  cx_text back = { 0 };
+  cx_hlo_module *m = check_parse(
+      "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  %y = \"stablehlo.sort\"(%x) <{dimension = 0 : i64,\n"
+      "      is_stable = false}> ({\n"
+      "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+      "    %c = stablehlo.compare LT, %a, %b, FLOAT : (tensor<f32>,\n"
+      "      tensor<f32>) -> tensor<i1>\n"
+      "    stablehlo.return %c : tensor<i1>\n"
+      "  }) : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "  return %y : tensor<4xf32>\n"
+      "}\n");
+  check_bytecode(m, &back);
+  assert_null(strstr(cx_text_str(&back), "is_stable"));
+  assert_non_null(strstr(cx_text_str(&back), "dimension = 0"));
+  assert_non_null(strstr(cx_text_str(&back), "comparison_type FLOAT"));
+  cx_hlo_module_free(m);
+  cx_text_free(&back);
+}
+
+static void test_refused(void **state)
+{
+  (void)state;
+  static const struct {
+    const char *op, *message;
+    calx_code code;
+  } cases[] = {
+    { "\"stablehlo.iota\"() : () -> tensor<4xf32>",
+      "'iota_dimension' of stablehlo.iota is missing", CALX_INVALID_ARGUMENT },
+    { "\"vhlo.add_v1\"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> "
+      "tensor<4xf32>",
+      "'vhlo.add_v1'", CALX_UNIMPLEMENTED },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[400];
+    cx_text out = { 0 };
+    snprintf(text, sizeof text,
+             "func.func @main(%%x: tensor<4xf32>) {\n  %%y = %s\n  return\n}\n",
+             cases[i].op);
+    cx_hlo_module *m = check_parse(text);
+    CHECK_FAILS(cases[i].code, cx_hlo_write_bytecode(m, &out),
+                cases[i].message);
+    assert_int_equal(out.size, 0);
+    cx_hlo_module_free(m);
+    cx_text_free(&out);
+  }
+}
+
+// Each allocation fails once.
+static void test_no_memory(void **state)
+{
+  (void)state;
+  cx_hlo_module *m = check_parse(located);
+  const long live = cx_alloc_live();
+  bool done = false;
+  for (long n = 0; !done; n++) {
+    cx_text out = { 0 };
+    cx_alloc_fail_at(n);
+    calx_status *status = cx_hlo_write_bytecode(m, &out);
+    cx_alloc_fail_at(-1);
+    done = status == NULL;
+    if (!done) {
+      assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
+      calx_status_free(status);
+    }
+    cx_text_free(&out);
+    assert_int_equal(cx_alloc_live(), live);
+  }
+  cx_hlo_module_free(m);
 }
 
 // Whatever is cut off, the error names the byte.
@@ -139,9 +277,10 @@ static int unpack(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_programs),
-    cmocka_unit_test(test_cut),
-    cmocka_unit_test(test_large),
+    cmocka_unit_test(test_programs),  cmocka_unit_test(test_written),
+    cmocka_unit_test(test_all_parts), cmocka_unit_test(test_defaults),
+    cmocka_unit_test(test_refused),   cmocka_unit_test(test_no_memory),
+    cmocka_unit_test(test_cut),       cmocka_unit_test(test_large),
     cmocka_unit_test(test_signature),
   };
   return cmocka_run_group_tests(tests, unpack, NULL);

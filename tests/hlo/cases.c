@@ -1,7 +1,7 @@
 // All text of upstream's test suite: CALX_SHARED's stablehlo_cases. Every
-// module is read, printed and read again to the same text, and so is its
-// entry's signature; a program of fixed sizes and plain types is verified, and
-// others are refused by name.
+// module is read, printed and read again to the same text, written as bytecode
+// and read again, and so is its entry's signature; a program of fixed sizes and
+// plain types is verified, and others are refused by name.
 #include "base/file.h"
 #include "hlo/check.h"
 
@@ -29,6 +29,7 @@ static char *read_shared(const char *name)
 
 typedef struct counts {
   size_t files, modules, verified, refused;
+  size_t changed;  // by bytecode
 } counts;
 
 // The test runner's own comparisons.
@@ -54,6 +55,18 @@ static void drop_checks(cx_hlo_module *m)
   }
 }
 
+// The module as bytecode reads back to the same text, but where that says a
+// default.
+static void check_written(const cx_hlo_module *m, counts *n)
+{
+  cx_text text = { 0 }, back = { 0 };
+  cx_hlo_print(m, &text);
+  check_bytecode(m, &back);
+  n->changed += strcmp(cx_text_str(&text), cx_text_str(&back)) != 0;
+  cx_text_free(&text);
+  cx_text_free(&back);
+}
+
 static void check_module(const char *name, const char *text, size_t size,
                          bool is_static, counts *n)
 {
@@ -61,6 +74,7 @@ static void check_module(const char *name, const char *text, size_t size,
   cx_hlo_module *m = NULL;
   CHECK_OK(cx_hlo_parse(text, size, name, &m));
   check_identity(m);
+  check_written(m, n);
   calx_status *status = cx_hlo_parse_signature(text, size, name, &s);
   if (is_static) CHECK_OK(status);
   if (!is_static) calx_status_free(status);
@@ -126,6 +140,7 @@ static void test_cases(void **state)
   assert_int_equal(fixed.files, 820);
   assert_int_equal(fixed.modules, fixed.verified);
   assert_int_equal(others.files, 176);
+  assert_int_equal(fixed.changed + others.changed, 10);
 }
 
 // Upstream's bytecode has quantized types, meshes and buffers, which a module

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "hlo/bytecode_write.h"
 #include "hlo/parse.h"
 #include "hlo/print.h"
 #include "hlo/verify.h"
@@ -67,6 +68,22 @@ static inline void check_identity(const cx_hlo_module *m)
   cx_hlo_module_free(again);
   cx_text_free(&once);
   cx_text_free(&twice);
+}
+
+// The module as bytecode, read back and printed.
+static inline void check_bytecode(const cx_hlo_module *m, cx_text *out)
+{
+  cx_text bytes = { 0 }, again = { 0 };
+  cx_hlo_module *back = NULL;
+  CHECK_OK(cx_hlo_write_bytecode(m, &bytes));
+  CHECK_OK(cx_hlo_parse(bytes.data, bytes.size, "bytecode", &back));
+  cx_hlo_print(back, out);
+  CHECK_OK(cx_hlo_write_bytecode(back, &again));
+  assert_int_equal(bytes.size, again.size);
+  assert_memory_equal(bytes.data, again.data, bytes.size);
+  cx_hlo_module_free(back);
+  cx_text_free(&bytes);
+  cx_text_free(&again);
 }
 
 // A whole file of this folder, to be freed with cx_free().
