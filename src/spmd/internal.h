@@ -10,6 +10,7 @@
 typedef struct cx_spmd_state {
   cx_arena arena;
   cx_spmd_mesh mesh;
+  uint32_t n_partitions;
   uint32_t n_values;
   cx_spmd_sharding *want;      // how the value is split
   cx_hlo_value **local;        // a device's part of it; NULL: not made yet
@@ -30,6 +31,20 @@ cx_hlo_value *cx_spmd_reshard(cx_spmd_state *s, cx_hlo_value *v,
 // Combines the values of the devices that differ along these axes.
 cx_hlo_value *cx_spmd_all_reduce(cx_spmd_state *s, cx_hlo_op_kind combine,
                                  cx_hlo_value *v, cx_spmd_axes axes);
+// The value that this partition has.
+cx_hlo_value *cx_spmd_broadcast(cx_spmd_state *s, cx_hlo_value *v,
+                                int64_t partition);
+
+// The operation on parts of its operands, which gives parts of its results.
+// NULL: the builder has failed.
+cx_hlo_op *cx_spmd_run(cx_spmd_state *s, const cx_hlo_op *op,
+                       cx_hlo_value *const *operands,
+                       const cx_spmd_sharding *parts);
+// The partition that alone runs this operation; -1: all do.
+calx_status *cx_spmd_find_device(const cx_spmd_state *s, const cx_hlo_op *op,
+                                 int64_t *out) CALX_MUST_USE;
+calx_status *cx_spmd_on_one_device(cx_spmd_state *s, const cx_hlo_op *op,
+                                   int64_t device) CALX_MUST_USE;
 // Makes the parts of the results of an operation whose regions are made. The
 // new operation takes them.
 void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op);

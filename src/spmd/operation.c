@@ -120,9 +120,9 @@ static void move_regions(cx_hlo_op *to, const cx_hlo_op *op)
   }
 }
 
-static cx_hlo_op *run(cx_spmd_state *s, const cx_hlo_op *op,
-                      cx_hlo_value *const *operands,
-                      const cx_spmd_sharding *parts)
+cx_hlo_op *cx_spmd_run(cx_spmd_state *s, const cx_hlo_op *op,
+                       cx_hlo_value *const *operands,
+                       const cx_spmd_sharding *parts)
 {
   cx_hlo_op *to = cx_hlo_build_begin(&s->b, op->kind, operands, op->n_operands,
                                      op->n_results, op->n_regions);
@@ -197,6 +197,6 @@ void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op)
     operands[i] =
         cx_spmd_reshard(s, s->local[number], &s->want[number], parts[i].dims);
   }
-  cx_hlo_op *to = run(s, op, operands, parts + op->n_operands);
+  cx_hlo_op *to = cx_spmd_run(s, op, operands, parts + op->n_operands);
   if (to != NULL) finish(s, r, op, to, axes, parts + op->n_operands);
 }

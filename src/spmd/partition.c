@@ -65,6 +65,9 @@ static calx_status *make_region(cx_spmd_state *s, cx_hlo_region *region)
 
 static calx_status *make_op(cx_spmd_state *s, cx_hlo_op *op)
 {
+  int64_t device = -1;
+  CALX_TRY(cx_spmd_find_device(s, op, &device));
+  if (device >= 0) return cx_spmd_on_one_device(s, op, device);
   for (uint32_t i = 0; i < op->n_regions; i++) {
     CALX_TRY(make_region(s, &op->regions[i]));
   }
@@ -280,7 +283,8 @@ calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
                                cx_text *out_shardings)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
-  cx_spmd_state s = { .n_values = m->n_values + 1 };
+  cx_spmd_state s = { .n_values = m->n_values + 1,
+                      .n_partitions = n_partitions };
   if (f == NULL || f->body.first == NULL || f->body.first->last == NULL) {
     return NULL;  // the compiler says what is wrong
   }

@@ -56,6 +56,23 @@ cx_hlo_value *cx_spmd_all_reduce(cx_spmd_state *s, cx_hlo_op_kind combine,
   return with_channel(s, cx_hlo_all_reduce(&s->b, combine, v, &g));
 }
 
+cx_hlo_value *cx_spmd_broadcast(cx_spmd_state *s, cx_hlo_value *v,
+                                int64_t partition)
+{
+  const size_t n = s->n_partitions;
+  int64_t *ids = CX_ARENA_ARRAY(&s->arena, int64_t, n);
+  cx_hlo_op *op =
+      cx_hlo_build_begin(&s->b, CX_HLO_OP_COLLECTIVE_BROADCAST, &v, 1, 1, 0);
+  if (ids == NULL) cx_hlo_builder_fail(&s->b, cx_out_of_memory());
+  if (ids == NULL || op == NULL) return NULL;
+  for (size_t i = 0; i < n; i++) ids[i] = (int64_t)i;
+  ids[0] = partition;  // the group's first one gives
+  ids[partition] = 0;
+  cx_hlo_build_attr(&s->b, op, CX_HLO_A_REPLICA_GROUPS,
+                    cx_hlo_attr_matrix(s->b.module, ids, 1, n));
+  return with_channel(s, cx_hlo_build_end(&s->b, op));
+}
+
 static cx_hlo_value *gather(cx_spmd_state *s, cx_hlo_value *v, size_t d,
                             cx_spmd_axes axes)
 {

@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import sys
+import time
 import unittest
 
 FOLDER, LIBRARY = sys.argv.pop(1), sys.argv.pop(1)
@@ -271,6 +272,86 @@ class Meshes(OnBoth):
             return jax.tree.map(np.asarray, jax.jit(mapped)(x))
 
         self.equal(run("calx"), run("cpu"))
+
+    def on_mesh(self, platform, function, x):
+        """Its results with x cut over the mesh, and what it recorded."""
+        mesh = self.mesh(platform, (2, 2), ("a", "b"))
+        seen = []
+        placed = jax.device_put(x, NamedSharding(mesh, P("a", "b")))
+        with jax.set_mesh(mesh):
+            jitted = jax.jit(lambda v: function(v, seen))
+            got = jitted(placed)
+        jax.effects_barrier()
+        return jax.tree.map(np.asarray, got), seen
+
+    def test_callbacks_run_once(self):
+        """A callback has the whole argument, on one device of the mesh."""
+        x = normal(4, 6)
+
+        def f(v, seen):
+            def host(a):
+                seen.append(float(a.sum()))
+                return -a, np.array([True, False]), np.complex64(3 - 2j)
+
+            shapes = (jax.ShapeDtypeStruct(v.shape, v.dtype),
+                      jax.ShapeDtypeStruct((2,), bool),
+                      jax.ShapeDtypeStruct((), np.complex64))
+            y, flags, z = io_callback(host, shapes, v)
+            jax.debug.callback(lambda a: seen.append(float(a.sum())), y)
+            w = jax.pure_callback(lambda a: np.sort(a), shapes[0], y * 2)
+            return w + flags[0], flags, z
+
+        got, seen = self.on_mesh("calx", f, x)
+        wanted, seen_there = self.on_mesh("cpu", f, x)
+        self.equal(got, wanted)
+        self.assertEqual(len(seen), 2)
+        self.equal(sorted(seen), sorted(seen_there))
+
+    def test_callback_on_its_device(self):
+        x = np.array([[-0.0, np.nan], [1, 2]], np.float32)
+
+        def f(v, seen):
+            def host(a):
+                seen.append(1)
+                return a
+
+            place = jax.sharding.SingleDeviceSharding(devices("calx")[3])
+            return io_callback(host, jax.ShapeDtypeStruct(v.shape, v.dtype), v,
+                               sharding=place)
+
+        got, seen = self.on_mesh("calx", f, x)
+        self.assertEqual(got.tobytes(), x.tobytes())
+        self.assertEqual(seen, [1])
+
+    def test_ordered_callbacks_on_meshes(self):
+        """In order in a program, in loops, and over launches on other devices."""
+        seen = []
+
+        def see(i, v):
+            if len(seen) % 3 == 0:
+                time.sleep(0.02)
+            seen.append((int(i), float(v.sum())))
+
+        def f(i, v):
+            io_callback(see, None, i, v, ordered=True)
+            sized = jax.ShapeDtypeStruct(v.shape, v.dtype)
+            w = io_callback(lambda a: a + 1, sized, v, ordered=True)
+            lax.fori_loop(0, 2, lambda k, _: io_callback(
+                see, None, i + 100 * (k + 1), w, ordered=True), None)
+
+        jitted = jax.jit(f)
+        for i in range(2 * DEVICES):
+            pair = [devices("calx")[(i + k) % DEVICES] for k in range(2)]
+            mesh = Mesh(np.array(pair), ("i",))
+            x = jax.device_put(np.arange(2, dtype=np.float32) + i,
+                               NamedSharding(mesh, P("i")))
+            jitted(jax.device_put(np.int32(i), NamedSharding(mesh, P())), x)
+        jax.effects_barrier()
+        wanted = []
+        for i in range(2 * DEVICES):
+            total = 2.0 * i + 1
+            wanted += [(i, total), (i + 100, total + 2), (i + 200, total + 2)]
+        self.assertEqual(seen, wanted)
 
 
 if __name__ == "__main__":
