@@ -49,9 +49,45 @@ static cx_hlo_value *with_channel(cx_spmd_state *s, cx_hlo_value *v)
   return v;
 }
 
-cx_hlo_value *cx_spmd_all_reduce(cx_spmd_state *s, cx_hlo_op_kind combine,
-                                 cx_hlo_value *v, cx_spmd_axes axes)
+// The axes at the beginning of the list that are all in `of`.
+static cx_spmd_axes first_in(cx_spmd_axes list, cx_spmd_axes of)
 {
+  size_t n = 0;
+  while (n < cx_spmd_axes_count(list) &&
+         cx_spmd_axes_have(of, cx_spmd_axes_at(list, n))) {
+    n++;
+  }
+  return cx_spmd_axes_first(list, n);
+}
+
+static cx_spmd_axes without(cx_spmd_axes list, cx_spmd_axes gone)
+{
+  cx_spmd_axes left = 0;
+  for (; list != 0; list >>= 4) {
+    if (!cx_spmd_axes_have(gone, (size_t)(list & 15) - 1)) {
+      left = cx_spmd_axes_join(left, list & 15);
+    }
+  }
+  return left;
+}
+
+cx_hlo_value *cx_spmd_combine(cx_spmd_state *s, cx_hlo_op_kind combine,
+                              cx_hlo_value *v, cx_spmd_axes axes,
+                              cx_spmd_sharding *now, const cx_spmd_axes *want)
+{
+  for (size_t d = 0; d < now->rank && v != NULL; d++) {
+    const size_t n = cx_spmd_axes_count(now->dims[d]);
+    if (cx_spmd_axes_common(now->dims[d], want[d]) != n) continue;
+    const cx_spmd_axes more = first_in(cx_spmd_axes_from(want[d], n), axes);
+    if (!cx_spmd_fits(&s->mesh, cx_hlo_value_type(v)->dims[d], more)) continue;
+    if (more == 0) continue;
+    const cx_hlo_groups g = groups_of(s, more);
+    v = with_channel(
+        s, cx_hlo_reduce_scatter(&s->b, combine, v, (int64_t)d, &g));
+    now->dims[d] = cx_spmd_axes_join(now->dims[d], more);
+    axes = without(axes, more);
+  }
+  if (axes == 0) return v;
   const cx_hlo_groups g = groups_of(s, axes);
   return with_channel(s, cx_hlo_all_reduce(&s->b, combine, v, &g));
 }
@@ -90,8 +126,8 @@ static cx_hlo_value *exchange(cx_spmd_state *s, cx_hlo_value *v, size_t split,
 
 // ---- a device's own part ----
 
-// Where this device's part begins: an element of a table over the partitions.
-static cx_hlo_value *start_of(cx_spmd_state *s, cx_spmd_axes axes, int64_t size)
+// An element of a table over the partitions.
+cx_hlo_value *cx_spmd_start(cx_spmd_state *s, cx_spmd_axes axes, int64_t size)
 {
   const int64_t n = s->mesh.n_devices, one = 1;
   const cx_hlo_type type = { CX_HLO_I64, 1, &n };
@@ -129,7 +165,7 @@ static cx_hlo_value *cut(cx_spmd_state *s, cx_hlo_value *v, size_t d,
     sizes[i] = t->dims[i];
   }
   sizes[d] /= cx_spmd_parts(&s->mesh, axes);
-  starts[d] = start_of(s, axes, sizes[d]);
+  starts[d] = cx_spmd_start(s, axes, sizes[d]);
   return cx_hlo_dynamic_slice(&s->b, v, starts, sizes);
 }
 

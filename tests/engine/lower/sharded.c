@@ -5,8 +5,9 @@
 // each operation is followed by a remainder of 7.
 #include "base/text.h"
 #include "parts.h"
+#include "sharded_index.h"
 
-enum { SIDE = 16, PARAMS = 3, VALUES = 12, PROGRAMS = 100 };
+enum { SIDE = 16, PARAMS = 3, VALUES = 12, PROGRAMS = 200 };
 #define WHOLE "tensor<16x16xf32>"
 #define CUBE "tensor<4x4x16xf32>"
 
@@ -142,8 +143,10 @@ static void put_more(cx_text *t, const mesh *m, bool sharded, uint32_t n,
 static void put_op(cx_text *t, const mesh *m, bool sharded, uint32_t n)
 {
   const uint32_t x = draw(n), y = draw(n), d = draw(2), e = draw(2);
-  const uint32_t what = draw(16);
-  if (what == 0) {
+  const uint32_t what = draw(24);
+  if (what >= 16) {
+    sharded_index_put(t, n, x, y, draw(1000));
+  } else if (what == 0) {
     cx_text sharding = { 0 };
     put_sharding(&sharding, m);
     if (sharded) {
