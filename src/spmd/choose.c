@@ -126,8 +126,8 @@ static double cost_of(const cx_spmd_state *s, const cx_spmd_rule *r,
     const cx_spmd_sharding *want = &s->want[r->tensors[t]->number];
     if (r->tensors[t]->type.non_tensor != NULL) continue;
     if (t < n_operands) {
-      cost += reshard_cost(s, want, parts[t].dims,
-                           bytes_of(s, r, t, want->dims));
+      cost +=
+          reshard_cost(s, want, parts[t].dims, bytes_of(s, r, t, want->dims));
       continue;
     }
     const double bytes = bytes_of(s, r, t, parts[t].dims);

@@ -42,8 +42,14 @@ static int64_t block_of(const indices *x, size_t i)
 }
 
 typedef int64_t bound(const indices *x, size_t i);
-static int64_t last_of(const indices *x, size_t i) { return size_of(x, i) - 1; }
-static int64_t end_of(const indices *x, size_t i) { return block_of(x, i) - 1; }
+static int64_t last_of(const indices *x, size_t i)
+{
+  return size_of(x, i) - 1;
+}
+static int64_t end_of(const indices *x, size_t i)
+{
+  return block_of(x, i) - 1;
+}
 static int64_t zero(const indices *x, size_t i)
 {
   (void)x;
@@ -83,7 +89,8 @@ static cx_hlo_value *starts(const indices *x)
                               : cx_hlo_splat_int(b, scalar, 0);
     v[i] = cx_hlo_reshape(b, start, &one, 1);
   }
-  return spread(x, x->map.n == 1 ? v[0] : cx_hlo_concatenate(b, v, x->map.n, 0));
+  return spread(x,
+                x->map.n == 1 ? v[0] : cx_hlo_concatenate(b, v, x->map.n, 0));
 }
 
 // Of each index vector, whether it is in the block.
@@ -91,10 +98,10 @@ static cx_hlo_value *inside(const indices *x, cx_hlo_value *moved)
 {
   cx_hlo_builder *b = &x->s->b;
   const cx_hlo_type flag = { CX_HLO_I1, 0, NULL };
-  cx_hlo_value *from = cx_hlo_compare(b, CX_HLO_GE, moved,
-                                      bounds(x, zero, INT64_MIN));
-  cx_hlo_value *to = cx_hlo_compare(b, CX_HLO_LE, moved,
-                                    bounds(x, end_of, INT64_MAX));
+  cx_hlo_value *from =
+      cx_hlo_compare(b, CX_HLO_GE, moved, bounds(x, zero, INT64_MIN));
+  cx_hlo_value *to =
+      cx_hlo_compare(b, CX_HLO_LE, moved, bounds(x, end_of, INT64_MAX));
   cx_hlo_value *both = cx_hlo_binary(b, CX_HLO_OP_AND, from, to);
   if (x->vector_dim == (int64_t)x->type->rank) return both;
   return cx_hlo_reduce_with(b, CX_HLO_OP_AND, both,
@@ -128,8 +135,12 @@ void cx_spmd_move_scatter(cx_spmd_state *s, const cx_hlo_op *op,
   const cx_hlo_scatter_numbers *n =
       cx_hlo_op_struct(op, CX_HLO_A_SCATTER_DIMENSION_NUMBERS);
   cx_hlo_value **at = &operands[op->n_results];
-  indices x = { s, cx_hlo_value_type(*at), n->index_map, n->index_vector_dim,
-                &op->operands[0]->type.tensor, NULL };
+  indices x = { s,
+                cx_hlo_value_type(*at),
+                n->index_map,
+                n->index_vector_dim,
+                &op->operands[0]->type.tensor,
+                NULL };
   if (*at == NULL || !cut_of(&x, r, axes)) return;
   *at = cx_hlo_binary(&s->b, CX_HLO_OP_SUBTRACT,
                       cx_hlo_convert(&s->b, *at, CX_HLO_I64), starts(&x));
@@ -143,13 +154,16 @@ cx_hlo_value *cx_spmd_move_gather(cx_spmd_state *s, const cx_hlo_op *op,
   const cx_hlo_gather_numbers *n =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
   cx_hlo_value **at = &operands[1];
-  indices x = { s, cx_hlo_value_type(*at), n->index_map, n->index_vector_dim,
-                &op->operands[0]->type.tensor, NULL };
+  indices x = { s,
+                cx_hlo_value_type(*at),
+                n->index_map,
+                n->index_vector_dim,
+                &op->operands[0]->type.tensor,
+                NULL };
   if (*at == NULL || !cut_of(&x, r, axes)) return NULL;
-  cx_hlo_value *known =
-      cx_hlo_clamp(&s->b, bounds(&x, zero, INT64_MIN),
-                   cx_hlo_convert(&s->b, *at, CX_HLO_I64),
-                   bounds(&x, last_of, INT64_MAX));
+  cx_hlo_value *known = cx_hlo_clamp(&s->b, bounds(&x, zero, INT64_MIN),
+                                     cx_hlo_convert(&s->b, *at, CX_HLO_I64),
+                                     bounds(&x, last_of, INT64_MAX));
   *at = cx_hlo_binary(&s->b, CX_HLO_OP_SUBTRACT, known, starts(&x));
   return inside(&x, *at);
 }

@@ -27,7 +27,7 @@ cx_hlo_type cx_spmd_local(cx_spmd_state *s, const cx_hlo_type *global,
 // `v`, which is split by `from`, split by `to`; NULL: the builder has failed.
 cx_hlo_value *cx_spmd_reshard(cx_spmd_state *s, cx_hlo_value *v,
                               const cx_spmd_sharding *from,
-                              const cx_spmd_axes *to);
+                              const cx_spmd_sharding *to);
 // Combines the values of the devices that differ along these axes. What the
 // program wants split along some of them is only made in parts; `now` is then
 // how the value is split.
@@ -53,7 +53,6 @@ calx_status *cx_spmd_on_one_device(cx_spmd_state *s, const cx_hlo_op *op,
 // Makes the parts of the results of an operation whose regions are made. The
 // new operation takes them.
 void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op);
-
 
 // ---- spmd/choose ----
 

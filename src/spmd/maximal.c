@@ -45,8 +45,7 @@ static calx_status *read_named(const cx_hlo_module *m, cx_hlo_str name,
   for (const cx_hlo_op *op = m->others.first; op != NULL; op = op->next) {
     const cx_hlo_attr *known =
         cx_hlo_named_attr(op->extra, op->n_extra, "sym_name");
-    const cx_hlo_attr *mesh =
-        cx_hlo_named_attr(op->extra, op->n_extra, "mesh");
+    const cx_hlo_attr *mesh = cx_hlo_named_attr(op->extra, op->n_extra, "mesh");
     if (known == NULL || mesh == NULL || known->as.text.n != name.n ||
         mesh->kind != CX_HLO_ATTR_TEXT ||
         memcmp(known->as.text.s, name.s, name.n) != 0) {
@@ -140,11 +139,11 @@ static void make_zeros(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
   (void)args;
   for (uint32_t i = 0; i < c->op->n_results; i++) {
     const cx_hlo_type t = c->op->results[i].type.tensor;
-    out[i] = t.elem == CX_HLO_TOKEN
-                 ? cx_hlo_build_end(
-                       b, cx_hlo_build_begin(b, CX_HLO_OP_CREATE_TOKEN, NULL, 0,
-                                             1, 0))
-                 : cx_hlo_splat(b, t, 0);
+    out[i] =
+        t.elem == CX_HLO_TOKEN
+            ? cx_hlo_build_end(b, cx_hlo_build_begin(b, CX_HLO_OP_CREATE_TOKEN,
+                                                     NULL, 0, 1, 0))
+            : cx_hlo_splat(b, t, 0);
   }
   if (c->flag) out[c->op->n_results] = cx_hlo_splat_int(b, flag_type, 0);
 }
@@ -156,10 +155,9 @@ static cx_hlo_op *make_branches(cx_spmd_state *s, single_call *c,
   const size_t n = c->op->n_results + (c->flag ? 1u : 0u);
   cx_hlo_value *id = cx_hlo_build_end(
       &s->b, cx_hlo_build_begin(&s->b, CX_HLO_OP_PARTITION_ID, NULL, 0, 1, 0));
-  cx_hlo_value *is_it = cx_hlo_compare(
-      &s->b, CX_HLO_EQ, id, cx_hlo_splat_int(&s->b, number, device));
-  cx_hlo_op *op =
-      cx_hlo_build_begin(&s->b, CX_HLO_OP_IF, &is_it, 1, n, 2);
+  cx_hlo_value *is_it = cx_hlo_compare(&s->b, CX_HLO_EQ, id,
+                                       cx_hlo_splat_int(&s->b, number, device));
+  cx_hlo_op *op = cx_hlo_build_begin(&s->b, CX_HLO_OP_IF, &is_it, 1, n, 2);
   cx_hlo_build_body(&s->b, op, 0, NULL, 0, n, make_call, c);
   cx_hlo_build_body(&s->b, op, 1, NULL, 0, n, make_zeros, c);
   cx_hlo_build_end(&s->b, op);
@@ -178,9 +176,8 @@ static calx_status *take_operands(cx_spmd_state *s, single_call *c,
 {
   const cx_hlo_op *op = c->op;
   for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
-    const cx_hlo_value *v = i < op->n_operands
-                                ? op->operands[i]
-                                : &op->results[i - op->n_operands];
+    const cx_hlo_value *v =
+        i < op->n_operands ? op->operands[i] : &op->results[i - op->n_operands];
     if (v->type.non_tensor != NULL) {
       return cx_error(CALX_UNIMPLEMENTED,
                       "a custom call for one device of %u, with an operand or "
@@ -192,9 +189,8 @@ static calx_status *take_operands(cx_spmd_state *s, single_call *c,
       return cx_out_of_memory();
     }
     if (i < op->n_operands) {
-      c->operands[i] =
-          cx_spmd_reshard(s, s->local[v->number], &s->want[v->number],
-                          whole[i].dims);
+      c->operands[i] = cx_spmd_reshard(s, s->local[v->number],
+                                       &s->want[v->number], &whole[i]);
     } else if (!is_token(v)) {
       c->flag = false;
     }
@@ -218,8 +214,7 @@ calx_status *cx_spmd_on_one_device(cx_spmd_state *s, const cx_hlo_op *op,
     const uint32_t number = op->results[i].number;
     cx_hlo_value *v = &made->results[i];
     if (!is_token(v)) v = cx_spmd_broadcast(s, v, device);
-    s->local[number] =
-        cx_spmd_reshard(s, v, &c.results[i], s->want[number].dims);
+    s->local[number] = cx_spmd_reshard(s, v, &c.results[i], &s->want[number]);
   }
   if (c.flag) (void)cx_spmd_broadcast(s, &made->results[op->n_results], device);
   return NULL;

@@ -1,8 +1,8 @@
 // spmd/operation: runs an operation on a device's parts of its operands.
 //
-// Its factors have axes (spmd/choose.c). The operands are split accordingly, the
-// operation runs on the parts, and its results are combined where a contracted
-// index is cut. Then they are split as the program wants them.
+// Its factors have axes (spmd/choose.c). The operands are split accordingly,
+// the operation runs on the parts, and its results are combined where a
+// contracted index is cut. Then they are split as the program wants them.
 #include <string.h>
 
 #include "hlo/infer.h"
@@ -112,17 +112,18 @@ typedef struct made_op {
 // integers, so that no bit changes.
 static cx_hlo_value *combine(cx_spmd_state *s, const made_op *m,
                              cx_hlo_value *v, cx_spmd_sharding *part,
-                             const cx_spmd_axes *want)
+                             const cx_spmd_sharding *want)
 {
-  const cx_spmd_axes reduced = cx_spmd_reduced_axes(m->rule, m->axes);
+  const cx_spmd_axes all = cx_spmd_reduced_axes(m->rule, m->axes);
+  const cx_spmd_axes reduced = cx_spmd_axes_without(all, want->unreduced);
+  part->unreduced = cx_spmd_axes_in(all, want->unreduced);
   if (reduced == 0) return v;
   if (m->inside == NULL) {
-    return cx_spmd_combine(s, m->rule->combine, v, reduced, part, want);
+    return cx_spmd_combine(s, m->rule->combine, v, reduced, part, want->dims);
   }
   const cx_hlo_elem elem = cx_hlo_value_type(v)->elem;
-  v = cx_hlo_bitcast_convert(&s->b, v,
-                             cx_spmd_bits_type(cx_hlo_value_type(v)));
-  v = cx_spmd_combine(s, m->rule->combine, v, reduced, part, want);
+  v = cx_hlo_bitcast_convert(&s->b, v, cx_spmd_bits_type(cx_hlo_value_type(v)));
+  v = cx_spmd_combine(s, m->rule->combine, v, reduced, part, want->dims);
   cx_hlo_type type = *cx_hlo_value_type(v);
   type.elem = elem;
   return cx_hlo_bitcast_convert(&s->b, v, type);
@@ -134,7 +135,7 @@ static void finish(cx_spmd_state *s, const made_op *m, const cx_hlo_op *op,
   for (uint32_t i = 0; i < op->n_results; i++) {
     cx_hlo_value *v = &to->results[i];
     cx_spmd_sharding *part = &m->parts[op->n_operands + i];
-    const cx_spmd_axes *want = s->want[op->results[i].number].dims;
+    const cx_spmd_sharding *want = &s->want[op->results[i].number];
     if (m->inside != NULL) v = cx_spmd_keep_inside(s, op, v, m->inside);
     v = combine(s, m, v, part, want);
     s->local[op->results[i].number] = cx_spmd_reshard(s, v, part, want);
@@ -154,8 +155,8 @@ static cx_hlo_value **take_operands(cx_spmd_state *s, const cx_hlo_op *op,
   }
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const uint32_t number = op->operands[i]->number;
-    operands[i] = cx_spmd_reshard(s, s->local[number], &s->want[number],
-                                  m->parts[i].dims);
+    operands[i] =
+        cx_spmd_reshard(s, s->local[number], &s->want[number], &m->parts[i]);
   }
   if (op->kind == CX_HLO_OP_GATHER) {
     m->inside = cx_spmd_move_gather(s, op, m->rule, m->axes, operands);
@@ -169,8 +170,8 @@ void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op)
 {
   made_op m = { .rule = op->n_results > 0 ? s->rules[op->results[0].number]
                                           : cx_spmd_rule_of(&s->arena, op) };
-  m.parts = CX_ARENA_ARRAY(&s->arena, cx_spmd_sharding,
-                           cx_hlo_op_n_types(op) + 1);
+  m.parts =
+      CX_ARENA_ARRAY(&s->arena, cx_spmd_sharding, cx_hlo_op_n_types(op) + 1);
   if (m.rule != NULL && m.parts != NULL) {
     m.axes = cx_spmd_choose(s, m.rule, op->n_operands, m.parts);
   }

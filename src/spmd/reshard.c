@@ -60,17 +60,6 @@ static cx_spmd_axes first_in(cx_spmd_axes list, cx_spmd_axes of)
   return cx_spmd_axes_first(list, n);
 }
 
-static cx_spmd_axes without(cx_spmd_axes list, cx_spmd_axes gone)
-{
-  cx_spmd_axes left = 0;
-  for (; list != 0; list >>= 4) {
-    if (!cx_spmd_axes_have(gone, (size_t)(list & 15) - 1)) {
-      left = cx_spmd_axes_join(left, list & 15);
-    }
-  }
-  return left;
-}
-
 cx_hlo_value *cx_spmd_combine(cx_spmd_state *s, cx_hlo_op_kind combine,
                               cx_hlo_value *v, cx_spmd_axes axes,
                               cx_spmd_sharding *now, const cx_spmd_axes *want)
@@ -82,10 +71,10 @@ cx_hlo_value *cx_spmd_combine(cx_spmd_state *s, cx_hlo_op_kind combine,
     if (!cx_spmd_fits(&s->mesh, cx_hlo_value_type(v)->dims[d], more)) continue;
     if (more == 0) continue;
     const cx_hlo_groups g = groups_of(s, more);
-    v = with_channel(
-        s, cx_hlo_reduce_scatter(&s->b, combine, v, (int64_t)d, &g));
+    v = with_channel(s,
+                     cx_hlo_reduce_scatter(&s->b, combine, v, (int64_t)d, &g));
     now->dims[d] = cx_spmd_axes_join(now->dims[d], more);
-    axes = without(axes, more);
+    axes = cx_spmd_axes_without(axes, more);
   }
   if (axes == 0) return v;
   const cx_hlo_groups g = groups_of(s, axes);
@@ -218,24 +207,46 @@ static cx_hlo_value *move_axes(cx_spmd_state *s, cx_hlo_value *v,
   return v;
 }
 
+// The sum over the devices along the axes is v: the first one has it, the
+// others zeros.
+static cx_hlo_value *leave_to_first(cx_spmd_state *s, cx_hlo_value *v,
+                                    cx_spmd_axes axes)
+{
+  const cx_hlo_type scalar = { CX_HLO_I64, 0, NULL };
+  if (v == NULL || axes == 0) return v;
+  cx_hlo_value *is_first =
+      cx_hlo_compare(&s->b, CX_HLO_EQ, cx_spmd_start(s, axes, 1),
+                     cx_hlo_splat_int(&s->b, scalar, 0));
+  return cx_hlo_select(&s->b, is_first, v,
+                       cx_hlo_splat(&s->b, *cx_hlo_value_type(v), 0));
+}
+
 cx_hlo_value *cx_spmd_reshard(cx_spmd_state *s, cx_hlo_value *v,
                               const cx_spmd_sharding *from,
-                              const cx_spmd_axes *to)
+                              const cx_spmd_sharding *to)
 {
+  const cx_spmd_axes kept = cx_spmd_axes_in(from->unreduced, to->unreduced);
+  const cx_spmd_axes added = cx_spmd_axes_without(from->unreduced, kept);
   cx_spmd_sharding now;
-  if (v == NULL || from->rank == 0) return v;
+  if (v == NULL || (from->rank == 0 && from->unreduced == to->unreduced)) {
+    return v;
+  }
   if (!cx_spmd_sharding_new(&s->arena, from->rank, false, &now)) {
     cx_hlo_builder_fail(&s->b, cx_out_of_memory());
     return NULL;
   }
-  memcpy(now.dims, from->dims, from->rank * sizeof *to);
-  v = move_axes(s, v, &now, to);
-  v = cut_free(s, v, &now, to);
+  memcpy(now.dims, from->dims, from->rank * sizeof *now.dims);
+  if (added != 0) {
+    v = cx_spmd_combine(s, CX_HLO_OP_ADD, v, added, &now, to->dims);
+  }
+  v = move_axes(s, v, &now, to->dims);
+  v = cut_free(s, v, &now, to->dims);
   for (size_t d = 0; d < now.rank; d++) {
-    const size_t n = cx_spmd_axes_common(now.dims[d], to[d]);
+    const size_t n = cx_spmd_axes_common(now.dims[d], to->dims[d]);
     const cx_spmd_axes rest = cx_spmd_axes_from(now.dims[d], n);
     if (rest != 0) v = gather(s, v, d, rest);
     now.dims[d] = cx_spmd_axes_first(now.dims[d], n);
   }
-  return cut_free(s, v, &now, to);
+  v = cut_free(s, v, &now, to->dims);
+  return leave_to_first(s, v, cx_spmd_axes_without(to->unreduced, kept));
 }

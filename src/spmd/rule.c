@@ -1,6 +1,7 @@
 #include "spmd/rule.h"
 
 #include "hlo/infer.h"
+#include "spmd/factor.h"
 #include "spmd/spmd.h"
 
 typedef cx_spmd_rule rule;
@@ -8,18 +9,6 @@ typedef cx_spmd_rule rule;
 static const cx_hlo_type *type_of(const rule *r, size_t t)
 {
   return &r->tensors[t]->type.tensor;
-}
-
-int32_t cx_spmd_factor(rule *r, bool reduces)
-{
-  r->reduces[r->n_factors] = reduces;
-  return (int32_t)r->n_factors++;
-}
-
-void cx_spmd_pair(rule *r, size_t t, int64_t a, size_t u, int64_t b,
-                  bool reduces)
-{
-  r->factors[t][a] = r->factors[u][b] = cx_spmd_factor(r, reduces);
 }
 
 // All tensors of the rank of tensor `like` are cut together in dimension d.
@@ -79,7 +68,8 @@ static void broadcast(rule *r, const cx_hlo_op *op)
 static void transpose(rule *r, const cx_hlo_op *op)
 {
   const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
-  for (size_t d = 0; d < p.n; d++) cx_spmd_pair(r, 0, p.v[d], 1, (int64_t)d, false);
+  for (size_t d = 0; d < p.n; d++)
+    cx_spmd_pair(r, 0, p.v[d], 1, (int64_t)d, false);
 }
 
 // The first dimension from `at` on, before `end`, that is longer than 1.
@@ -151,34 +141,6 @@ static void keeping(rule *r, const cx_hlo_op *op)
   for (size_t d = 0; !scalar && d < type_of(r, 0)->rank; d++) {
     if (keeps(op, r, d)) all(r, 0, d);
   }
-}
-
-// The literal that the value repeats.
-static const cx_hlo_elements *repeated(const cx_hlo_value *v)
-{
-  while (v->op != NULL && (v->op->kind == CX_HLO_OP_BROADCAST_IN_DIM ||
-                           cx_spmd_is_identity(v->op))) {
-    v = v->op->operands[0];
-  }
-  return cx_hlo_literal_of(v);
-}
-
-bool cx_spmd_may_repeat(cx_hlo_op_kind kind, const cx_hlo_value *init)
-{
-  const cx_hlo_elements *e = repeated(init);
-  switch (kind) {
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR: return true;
-    case CX_HLO_OP_ADD: break;
-    default: return false;
-  }
-  if (e == NULL) return false;
-  for (size_t i = 0; i < e->size; i++) {
-    if (e->data[i] != 0) return false;
-  }
-  return true;
 }
 
 static void reduce(rule *r, const cx_hlo_op *op)
@@ -260,16 +222,6 @@ static void sort(rule *r, const cx_hlo_op *op)
 }
 
 // ---- the table ----
-
-bool cx_spmd_is_identity(const cx_hlo_op *op)
-{
-  static const char *const names[] = { "sdy.sharding_constraint", "sdy.reshard",
-                                       "builtin.unrealized_conversion_cast" };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (cx_hlo_str_equal(op->name, names[i])) return true;
-  }
-  return false;
-}
 
 static bool is_elementwise(const cx_hlo_op *op)
 {

@@ -4,11 +4,9 @@
 // operand that slices have whole is cut in them too. A dimension from which an
 // index takes one element is an indexed factor (spmd/index.c).
 #include "hlo/infer.h"
-#include "spmd/rule.h"
+#include "spmd/factor.h"
 
-typedef cx_spmd_rule rule;
-
-static const cx_hlo_type *type_of(const rule *r, size_t t)
+static const cx_hlo_type *type_of(const cx_spmd_rule *r, size_t t)
 {
   return &r->tensors[t]->type.tensor;
 }
@@ -24,8 +22,8 @@ static bool fits_i64(const cx_hlo_type *indices)
   return indices->elem != CX_HLO_UI64;
 }
 
-// The place of v in the list, which has it.
-static size_t place_of(cx_hlo_ints list, int64_t v)
+// The index of v in the list, which has it.
+static size_t index_of(cx_hlo_ints list, int64_t v)
 {
   size_t i = 0;
   while (list.v[i] != v) i++;
@@ -37,16 +35,15 @@ static size_t place_of(cx_hlo_ints list, int64_t v)
 // Each index of a cut dimension gives a value on one device and zeros on the
 // others; an element of at least a byte can be added so. It is less to move
 // than the operand only if few elements are gathered.
-static bool may_mask(const rule *r)
+static bool may_mask(const cx_spmd_rule *r)
 {
   const cx_hlo_type *x = type_of(r, 0), *y = type_of(r, 2);
   const bool bytes = cx_hlo_elem_bits(x->elem) >= 8 || x->elem == CX_HLO_I1;
-  return bytes && !cx_hlo_elem_is_complex(x->elem) &&
-         fits_i64(type_of(r, 1)) &&
+  return bytes && !cx_hlo_elem_is_complex(x->elem) && fits_i64(type_of(r, 1)) &&
          cx_hlo_type_elements(y) <= cx_hlo_type_elements(x) / 2;
 }
 
-static void gather_window(rule *r, const cx_hlo_op *op,
+static void gather_window(cx_spmd_rule *r, const cx_hlo_op *op,
                           const cx_hlo_gather_numbers *n)
 {
   const cx_hlo_ints sizes = cx_hlo_op_ints(op, CX_HLO_A_SLICE_SIZES);
@@ -65,20 +62,19 @@ static void gather_window(rule *r, const cx_hlo_op *op,
   }
 }
 
-void cx_spmd_gather_rule(rule *r, const cx_hlo_op *op)
+void cx_spmd_gather_rule(cx_spmd_rule *r, const cx_hlo_op *op)
 {
   const cx_hlo_gather_numbers *n =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
   int64_t to = 0;
-  r->combine =
-      type_of(r, 0)->elem == CX_HLO_I1 ? CX_HLO_OP_OR : CX_HLO_OP_ADD;
+  r->combine = type_of(r, 0)->elem == CX_HLO_I1 ? CX_HLO_OP_OR : CX_HLO_OP_ADD;
   gather_window(r, op, n);
   for (int64_t d = 0; d < (int64_t)type_of(r, 1)->rank; d++) {
     if (d == n->index_vector_dim) continue;
     while (cx_hlo_ints_have(n->offset, to)) to++;
     cx_spmd_pair(r, 1, d, 2, to, false);
     if (cx_hlo_ints_have(n->indices_batch, d)) {
-      const size_t i = place_of(n->indices_batch, d);
+      const size_t i = index_of(n->indices_batch, d);
       r->factors[0][n->operand_batch.v[i]] = r->factors[2][to];
     }
     to++;
@@ -87,32 +83,32 @@ void cx_spmd_gather_rule(rule *r, const cx_hlo_op *op)
 
 // ---- scatter ----
 
-typedef struct scatter {
-  rule *r;
+typedef struct scatter_rule {
+  cx_spmd_rule *r;
   const cx_hlo_scatter_numbers *n;
   size_t n_inputs;  // operands, as many updates, as many results
-} scatter;
+} scatter_rule;
 
-static size_t updates_of(const scatter *s, size_t i)
+static size_t updates_of(const scatter_rule *s, size_t i)
 {
   return s->n_inputs + 1 + i;
 }
 
-static void put_operand(const scatter *s, int64_t d, int32_t f)
+static void put_operand(const scatter_rule *s, int64_t d, int32_t f)
 {
   for (size_t i = 0; i < s->n_inputs; i++) {
     s->r->factors[i][d] = s->r->factors[2 * s->n_inputs + 1 + i][d] = f;
   }
 }
 
-static void put_updates(const scatter *s, int64_t d, int32_t f)
+static void put_updates(const scatter_rule *s, int64_t d, int32_t f)
 {
   for (size_t i = 0; i < s->n_inputs; i++) {
     s->r->factors[updates_of(s, i)][d] = f;
   }
 }
 
-static void scatter_window(const scatter *s)
+static void scatter_window(const scatter_rule *s)
 {
   const cx_hlo_type *x = type_of(s->r, 0), *u = type_of(s->r, updates_of(s, 0));
   size_t window = 0;
@@ -135,7 +131,7 @@ static void scatter_window(const scatter *s)
 }
 
 // Whether the results of parts of the updates can be combined.
-static bool has_parts(const scatter *s, const cx_hlo_op *op)
+static bool has_parts(const scatter_rule *s, const cx_hlo_op *op)
 {
   const cx_hlo_op *how = cx_hlo_block_combiner(op->regions[0].first, 0);
   if (s->n_inputs != 1 || how == NULL ||
@@ -146,9 +142,9 @@ static bool has_parts(const scatter *s, const cx_hlo_op *op)
   return true;
 }
 
-void cx_spmd_scatter_rule(rule *r, const cx_hlo_op *op)
+void cx_spmd_scatter_rule(cx_spmd_rule *r, const cx_hlo_op *op)
 {
-  const scatter s = {
+  const scatter_rule s = {
     r, cx_hlo_op_struct(op, CX_HLO_A_SCATTER_DIMENSION_NUMBERS), op->n_results
   };
   const bool parts = has_parts(&s, op);
@@ -163,8 +159,8 @@ void cx_spmd_scatter_rule(rule *r, const cx_hlo_op *op)
       r->factors[s.n_inputs][d] = f;
       put_updates(&s, to, f);
       if (batch) {
-        put_operand(
-            &s, s.n->operand_batch.v[place_of(s.n->indices_batch, d)], f);
+        put_operand(&s, s.n->operand_batch.v[index_of(s.n->indices_batch, d)],
+                    f);
       }
     }
     to++;

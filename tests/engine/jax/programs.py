@@ -273,6 +273,57 @@ class Meshes(OnBoth):
 
         self.equal(run("calx"), run("cpu"))
 
+    def test_embedding(self):
+        """Rows of a divided table, their gradient, and an update in place."""
+        table, at = normal(32, 6), np.arange(-2, 10).reshape(4, 3) * 5 % 37
+        target = normal(4, 3, 6)
+
+        def f(w, i, y):
+            error = lambda v: jnp.sum((v[i] - y) ** 2)
+            new = w - 0.1 * jax.grad(error)(w)
+            moved = lax.dynamic_update_slice(new, new[:3] * 2, (i[0, 0], 0))
+            return new, error(new), moved.at[i[:, 0]].max(1)
+
+        def run(platform, spec):
+            mesh = self.mesh(platform, (2, 2), ("data", "model"))
+            put = lambda a, s: jax.device_put(a, NamedSharding(mesh, s))
+            out = jax.jit(f)(put(table, spec), put(at, P("data")),
+                             put(target, P("data")))
+            return jax.tree.map(np.asarray, out)
+
+        whole = on("calx", f, table, at, target)
+        for spec in (P("data"), P("model"), P(None, "model"),
+                     P(("model", "data"))):
+            self.equal(run("calx", spec), whole)
+        self.equal(whole, run("cpu", P()))
+
+    def test_unreduced(self):
+        x, w = normal(8, 6), normal(6, 4)
+
+        def run(platform):
+            kinds = (jax.sharding.AxisType.Explicit,) * 2
+            mesh = Mesh(np.array(devices(platform)).reshape(2, 2), ("a", "b"),
+                        axis_types=kinds)
+            with jax.set_mesh(mesh):
+                put = lambda v, s: jax.device_put(v, NamedSharding(mesh, s))
+                parts = jax.jit(lambda p, q: jnp.einsum(
+                    "ij,jk->ik", p, q,
+                    out_sharding=P("a", None, unreduced={"b"})))(
+                        put(x, P("a", "b")), put(w, P("b", None)))
+                shards = [np.asarray(s.data) for s in parts.addressable_shards]
+                whole = jax.jit(lambda z: [
+                    jax.sharding.reshard(z, s)
+                    for s in (P("a", None), P("a", "b"), P(None, None))])(parts)
+                back = jax.jit(lambda z: jax.sharding.reshard(
+                    z, P(None, None, unreduced={"a", "b"})))(whole[2])
+                first = [np.asarray(s.data) for s in back.addressable_shards]
+            return shards, first, jax.tree.map(np.asarray, whole)
+
+        got = run("calx")
+        self.equal(got, run("cpu"))
+        for product in got[2]:
+            self.equal(product, x @ w)
+
     def on_mesh(self, platform, function, x):
         """Its results with x cut over the mesh, and what it recorded."""
         mesh = self.mesh(platform, (2, 2), ("a", "b"))

@@ -20,7 +20,8 @@ static void put(cx_text *t, const char *text, uint32_t n, uint32_t x,
 // %i@: 16 index vectors of k components from -11 to 25, of the columns of x.
 static void put_indices(cx_text *t, uint32_t n, uint32_t x, uint32_t k)
 {
-  cx_text_format(t, "%%a%u = stablehlo.slice %%v%u [0:16, 0:%u] : (" WHOLE
+  cx_text_format(t,
+                 "%%a%u = stablehlo.slice %%v%u [0:16, 0:%u] : (" WHOLE
                  ") -> tensor<16x%uxf32>\n%%b%u = stablehlo.convert %%a%u : "
                  "(tensor<16x%uxf32>) -> tensor<16x%uxi32>\n%%c%u = "
                  "stablehlo.constant dense<3> : tensor<16x%uxi32>\n%%d%u = "
@@ -30,14 +31,14 @@ static void put_indices(cx_text *t, uint32_t n, uint32_t x, uint32_t k)
                  n, x, k, k, n, n, k, k, n, k, n, k, n, n, n, k, n, n, n, k);
 }
 
-#define TWICE                                                           \
+#define TWICE                                                        \
   "%r@ = stablehlo.concatenate %g@, %g@, dim = 1 : (" HALF ", " HALF \
   ") -> " WHOLE "\n"
-#define ROW_TO_WHOLE                                                         \
-  "%r@ = stablehlo.broadcast_in_dim %g@, dims = [0] : (tensor<16xf32>) -> " \
-  WHOLE "\n"
-#define BODY(op)                                                              \
-  "^bb0(%p: tensor<f32>, %q: tensor<f32>):\n%s = stablehlo." op              \
+#define ROW_TO_WHOLE                                                              \
+  "%r@ = stablehlo.broadcast_in_dim %g@, dims = [0] : (tensor<16xf32>) -> " WHOLE \
+  "\n"
+#define BODY(op)                                                \
+  "^bb0(%p: tensor<f32>, %q: tensor<f32>):\n%s = stablehlo." op \
   " %p, %q : tensor<f32>\nstablehlo.return %s : tensor<f32>\n})"
 
 static const char *const texts[] = {
