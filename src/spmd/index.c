@@ -168,6 +168,21 @@ cx_hlo_value *cx_spmd_move_gather(cx_spmd_state *s, const cx_hlo_op *op,
   return inside(&x, *at);
 }
 
+// The integers of the same bits, which add to the same bits: -0 stays. An i1 is
+// as it is.
+static cx_hlo_type bits_type(const cx_hlo_type *t)
+{
+  cx_hlo_type bits = *t;
+  switch (cx_hlo_elem_bits(t->elem)) {
+    case 8: bits.elem = CX_HLO_UI8; break;
+    case 16: bits.elem = CX_HLO_UI16; break;
+    case 32: bits.elem = CX_HLO_UI32; break;
+    case 64: bits.elem = CX_HLO_UI64; break;
+    default: break;
+  }
+  return bits;
+}
+
 cx_hlo_value *cx_spmd_keep_inside(cx_spmd_state *s, const cx_hlo_op *op,
                                   cx_hlo_value *v, cx_hlo_value *is_inside)
 {
@@ -185,22 +200,7 @@ cx_hlo_value *cx_spmd_keep_inside(cx_spmd_state *s, const cx_hlo_op *op,
   }
   cx_hlo_value *all =
       cx_hlo_broadcast_in_dim(&s->b, is_inside, t->dims, t->rank, at);
-  return cx_hlo_select(&s->b, all, v, cx_hlo_splat(&s->b, *t, 0));
-}
-
-// ---- the sum ----
-
-// The integers of the same bits, which add to the same bits: -0 stays. An i1 is
-// as it is.
-cx_hlo_type cx_spmd_bits_type(const cx_hlo_type *t)
-{
-  cx_hlo_type bits = *t;
-  switch (cx_hlo_elem_bits(t->elem)) {
-    case 8: bits.elem = CX_HLO_UI8; break;
-    case 16: bits.elem = CX_HLO_UI16; break;
-    case 32: bits.elem = CX_HLO_UI32; break;
-    case 64: bits.elem = CX_HLO_UI64; break;
-    default: break;
-  }
-  return bits;
+  const cx_hlo_type bits = bits_type(t);
+  return cx_hlo_select(&s->b, all, cx_hlo_bitcast_convert(&s->b, v, bits),
+                       cx_hlo_splat_int(&s->b, bits, 0));
 }

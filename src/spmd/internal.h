@@ -75,9 +75,9 @@ cx_hlo_value *cx_spmd_move_gather(cx_spmd_state *s, const cx_hlo_op *op,
 void cx_spmd_move_scatter(cx_spmd_state *s, const cx_hlo_op *op,
                           const cx_spmd_rule *r, const cx_spmd_axes *axes,
                           cx_hlo_value **operands);
-// The gather's result v with zeros for the indices that are not inside.
+// The bits of the gather's result v as integers, zeros for the indices that are
+// not inside.
 cx_hlo_value *cx_spmd_keep_inside(cx_spmd_state *s, const cx_hlo_op *op,
                                   cx_hlo_value *v, cx_hlo_value *is_inside);
-cx_hlo_type cx_spmd_bits_type(const cx_hlo_type *t);
 
 #endif

@@ -46,8 +46,8 @@ static calx_status *read_named(const cx_hlo_module *m, cx_hlo_str name,
     const cx_hlo_attr *known =
         cx_hlo_named_attr(op->extra, op->n_extra, "sym_name");
     const cx_hlo_attr *mesh = cx_hlo_named_attr(op->extra, op->n_extra, "mesh");
-    if (known == NULL || mesh == NULL || known->as.text.n != name.n ||
-        mesh->kind != CX_HLO_ATTR_TEXT ||
+    if (known == NULL || mesh == NULL || known->kind != CX_HLO_ATTR_STRING ||
+        known->as.text.n != name.n || mesh->kind != CX_HLO_ATTR_TEXT ||
         memcmp(known->as.text.s, name.s, name.n) != 0) {
       continue;
     }

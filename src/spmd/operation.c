@@ -108,8 +108,7 @@ typedef struct made_op {
   cx_hlo_value *inside;      // of a gather; NULL: all indices are
 } made_op;
 
-// The devices' parts of a contraction become one. A gather's zeros are added as
-// integers, so that no bit changes.
+// The devices' parts of a contraction become one.
 static cx_hlo_value *combine(cx_spmd_state *s, const made_op *m,
                              cx_hlo_value *v, cx_spmd_sharding *part,
                              const cx_spmd_sharding *want)
@@ -118,14 +117,18 @@ static cx_hlo_value *combine(cx_spmd_state *s, const made_op *m,
   const cx_spmd_axes reduced = cx_spmd_axes_without(all, want->unreduced);
   part->unreduced = cx_spmd_axes_in(all, want->unreduced);
   if (reduced == 0) return v;
-  if (m->inside == NULL) {
-    return cx_spmd_combine(s, m->rule->combine, v, reduced, part, want->dims);
-  }
-  const cx_hlo_elem elem = cx_hlo_value_type(v)->elem;
-  v = cx_hlo_bitcast_convert(&s->b, v, cx_spmd_bits_type(cx_hlo_value_type(v)));
-  v = cx_spmd_combine(s, m->rule->combine, v, reduced, part, want->dims);
+  return cx_spmd_combine(s, m->rule->combine, v, reduced, part, want->dims);
+}
+
+// A gather's zeros are added as integers, so that no bit changes.
+static cx_hlo_value *combine_bits(cx_spmd_state *s, const made_op *m,
+                                  const cx_hlo_op *op, cx_hlo_value *v,
+                                  cx_spmd_sharding *part,
+                                  const cx_spmd_sharding *want)
+{
+  v = combine(s, m, cx_spmd_keep_inside(s, op, v, m->inside), part, want);
   cx_hlo_type type = *cx_hlo_value_type(v);
-  type.elem = elem;
+  type.elem = op->results[0].type.tensor.elem;
   return cx_hlo_bitcast_convert(&s->b, v, type);
 }
 
@@ -136,8 +139,8 @@ static void finish(cx_spmd_state *s, const made_op *m, const cx_hlo_op *op,
     cx_hlo_value *v = &to->results[i];
     cx_spmd_sharding *part = &m->parts[op->n_operands + i];
     const cx_spmd_sharding *want = &s->want[op->results[i].number];
-    if (m->inside != NULL) v = cx_spmd_keep_inside(s, op, v, m->inside);
-    v = combine(s, m, v, part, want);
+    v = m->inside != NULL ? combine_bits(s, m, op, v, part, want)
+                          : combine(s, m, v, part, want);
     s->local[op->results[i].number] = cx_spmd_reshard(s, v, part, want);
   }
 }
