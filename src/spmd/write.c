@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "spmd/spmd.h"
+
 enum {
   REPLICATED = 0,
   OTHER = 3,
@@ -10,7 +12,7 @@ enum {
   FIELD_DIMENSIONS = 3,
   FIELD_DEVICES = 4,
   FIELD_LAST_IS_REPLICATED = 6,
-  FIELD_LAST_TYPES = 9
+  FIELD_LAST_TYPES = 8
 };
 
 static void put_varint(cx_text *out, uint64_t v)
@@ -90,6 +92,13 @@ static void put_tiles(const cx_spmd_mesh *mesh, cx_arena *arena,
   for (size_t i = 0; i < n; i++) {
     put_field(out, FIELD_DEVICES, (uint64_t)ids[i]);
   }
+}
+
+void cx_spmd_write_whole(size_t n, cx_text *out)
+{
+  static const cx_spmd_mesh none = { 0 };
+  const cx_spmd_sharding whole = { 0 };
+  for (size_t i = 0; i < n; i++) cx_spmd_write(&none, NULL, &whole, out);
 }
 
 void cx_spmd_write(const cx_spmd_mesh *mesh, cx_arena *arena,

@@ -123,8 +123,16 @@ static calx_status *partition(cpu_lower_state *c, uint32_t n,
 {
   cx_hlo_module *m = c->module;
   bool changed = false;
-  if (!cx_spmd_has_mesh(m) && (n == 1 || !has_single_call(m))) return NULL;
-  if (cx_hlo_entry(m) == NULL) return NULL;
+  const cx_hlo_func *entry = cx_hlo_entry(m);
+  if (entry == NULL) return NULL;
+  if (!cx_spmd_has_mesh(m) && (n == 1 || !has_single_call(m))) {
+    // JAX asks for the shardings of a program of many partitions.
+    if (n > 1 && options->shardings != NULL) {
+      cx_spmd_write_whole(entry->n_params + entry->n_results,
+                          options->shardings);
+    }
+    return NULL;
+  }
   if (options->n_replicas > 1) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "a program with shardings and %u replicas; one replica is "

@@ -305,6 +305,8 @@ class Meshes(OnBoth):
             mesh = Mesh(np.array(devices(platform)).reshape(2, 2), ("a", "b"),
                         axis_types=kinds)
             with jax.set_mesh(mesh):
+                # A program of four partitions that names no mesh.
+                self.assertEqual(jnp.array([2, 3], jnp.int32).tolist(), [2, 3])
                 put = lambda v, s: jax.device_put(v, NamedSharding(mesh, s))
                 parts = jax.jit(lambda p, q: jnp.einsum(
                     "ij,jk->ik", p, q,
