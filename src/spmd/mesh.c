@@ -57,6 +57,28 @@ bool cx_spmd_axes_overlap(cx_spmd_axes a, cx_spmd_axes b)
   return false;
 }
 
+cx_spmd_axes cx_spmd_axes_in(cx_spmd_axes list, cx_spmd_axes of)
+{
+  cx_spmd_axes kept = 0;
+  for (; list != 0; list >>= 4) {
+    if (cx_spmd_axes_have(of, (size_t)(list & 15) - 1)) {
+      kept = cx_spmd_axes_join(kept, list & 15);
+    }
+  }
+  return kept;
+}
+
+cx_spmd_axes cx_spmd_axes_without(cx_spmd_axes list, cx_spmd_axes dropped)
+{
+  cx_spmd_axes left = 0;
+  for (; list != 0; list >>= 4) {
+    if (!cx_spmd_axes_have(dropped, (size_t)(list & 15) - 1)) {
+      left = cx_spmd_axes_join(left, list & 15);
+    }
+  }
+  return left;
+}
+
 // ---- devices ----
 
 int64_t cx_spmd_parts(const cx_spmd_mesh *mesh, cx_spmd_axes list)

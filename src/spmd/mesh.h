@@ -30,6 +30,9 @@ cx_spmd_axes cx_spmd_axes_join(cx_spmd_axes a, cx_spmd_axes b);
 // How many axes both lists begin with.
 size_t cx_spmd_axes_common(cx_spmd_axes a, cx_spmd_axes b);
 bool cx_spmd_axes_overlap(cx_spmd_axes a, cx_spmd_axes b);
+// Those of the list that are in `of`, and those that are not.
+cx_spmd_axes cx_spmd_axes_in(cx_spmd_axes list, cx_spmd_axes of);
+cx_spmd_axes cx_spmd_axes_without(cx_spmd_axes list, cx_spmd_axes dropped);
 // The number of parts that the axes make.
 int64_t cx_spmd_parts(const cx_spmd_mesh *mesh, cx_spmd_axes list);
 

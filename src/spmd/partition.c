@@ -39,8 +39,7 @@ static cx_hlo_value *whole(cx_spmd_state *s, const cx_hlo_value *v)
     cx_hlo_builder_fail(&s->b, cx_out_of_memory());
     return NULL;
   }
-  return cx_spmd_reshard(s, s->local[v->number], &s->want[v->number],
-                         none.dims);
+  return cx_spmd_reshard(s, s->local[v->number], &s->want[v->number], &none);
 }
 
 // Takes the operations out of the block, which becomes the place for new ones.
@@ -65,6 +64,9 @@ static calx_status *make_region(cx_spmd_state *s, cx_hlo_region *region)
 
 static calx_status *make_op(cx_spmd_state *s, cx_hlo_op *op)
 {
+  int64_t device = -1;
+  CALX_TRY(cx_spmd_find_device(s, op, &device));
+  if (device >= 0) return cx_spmd_on_one_device(s, op, device);
   for (uint32_t i = 0; i < op->n_regions; i++) {
     CALX_TRY(make_region(s, &op->regions[i]));
   }
@@ -76,7 +78,7 @@ static void make_constraint(cx_spmd_state *s, const cx_hlo_op *op)
 {
   const uint32_t from = op->operands[0]->number, to = op->results[0].number;
   s->local[to] =
-      cx_spmd_reshard(s, s->local[from], &s->want[from], s->want[to].dims);
+      cx_spmd_reshard(s, s->local[from], &s->want[from], &s->want[to]);
 }
 
 // ---- manual computations ----
@@ -85,14 +87,9 @@ static void make_constraint(cx_spmd_state *s, const cx_hlo_op *op)
 static void keep_manual(cx_spmd_sharding *sharding, cx_spmd_axes manual)
 {
   for (size_t d = 0; d < sharding->rank; d++) {
-    cx_spmd_axes kept = 0;
-    for (cx_spmd_axes rest = sharding->dims[d]; rest != 0; rest >>= 4) {
-      if (cx_spmd_axes_have(manual, (size_t)(rest & 15) - 1)) {
-        kept = cx_spmd_axes_join(kept, rest & 15);
-      }
-    }
-    sharding->dims[d] = kept;
+    sharding->dims[d] = cx_spmd_axes_in(sharding->dims[d], manual);
   }
+  sharding->unreduced = cx_spmd_axes_in(sharding->unreduced, manual);
 }
 
 static calx_status *read_sides(cx_spmd_state *s, cx_hlo_op *op,
@@ -143,7 +140,7 @@ static calx_status *make_manual(cx_spmd_state *s, cx_hlo_op *op)
     const uint32_t number = op->operands[i]->number;
     CALX_TRY(check_part(s, op->operands[i], &in[i], &body->args[i]));
     s->local[body->args[i].number] =
-        cx_spmd_reshard(s, s->local[number], &s->want[number], in[i].dims);
+        cx_spmd_reshard(s, s->local[number], &s->want[number], &in[i]);
   }
   const cx_hlo_op *end = body->last;
   CALX_TRY(make_block(s, body->first));
@@ -151,7 +148,7 @@ static calx_status *make_manual(cx_spmd_state *s, cx_hlo_op *op)
     const uint32_t number = op->results[i].number;
     CALX_TRY(check_part(s, &op->results[i], &out[i], end->operands[i]));
     s->local[number] = cx_spmd_reshard(s, whole(s, end->operands[i]), &out[i],
-                                       s->want[number].dims);
+                                       &s->want[number]);
   }
   return NULL;
 }
@@ -242,8 +239,8 @@ static calx_status *make_results(cx_spmd_state *s, cx_hlo_func *f,
       CALX_TRY(
           cx_spmd_read_sharding(&s->mesh, &s->arena, attr, &v->type, &split));
     }
-    values[i] = cx_spmd_reshard(s, s->local[v->number], &s->want[v->number],
-                                split.dims);
+    values[i] =
+        cx_spmd_reshard(s, s->local[v->number], &s->want[v->number], &split);
     if (values[i] != NULL) types[i] = values[i]->type;
     cx_spmd_write(&s->mesh, &s->arena, &split, out);
   }
@@ -280,7 +277,8 @@ calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
                                cx_text *out_shardings)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
-  cx_spmd_state s = { .n_values = m->n_values + 1 };
+  cx_spmd_state s = { .n_values = m->n_values + 1,
+                      .n_partitions = n_partitions };
   if (f == NULL || f->body.first == NULL || f->body.first->last == NULL) {
     return NULL;  // the compiler says what is wrong
   }

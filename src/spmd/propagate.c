@@ -108,6 +108,28 @@ static calx_status *begin_manual(cx_spmd_state *s, const cx_hlo_op *op)
   return NULL;
 }
 
+// A sum of parts that the program wants unreduced is left so.
+static void leave_parts(cx_spmd_state *s, const cx_hlo_value *v,
+                        cx_spmd_axes unreduced)
+{
+  if (v->op == NULL || v->op->kind == CX_HLO_OP_GATHER) return;
+  const cx_spmd_rule *r = s->rules[v->number];
+  if (r != NULL && r->combine == CX_HLO_OP_ADD && v->op->n_results == 1) {
+    s->want[v->number].unreduced = unreduced;
+  }
+}
+
+static calx_status *begin_constraint(cx_spmd_state *s, const cx_hlo_op *op)
+{
+  cx_spmd_sharding *want = &s->want[op->results[0].number];
+  CALX_TRY(cx_spmd_read_constraint(
+      &s->mesh, &s->arena,
+      cx_hlo_named_attr(op->extra, op->n_extra, "sharding"),
+      &op->results[0].type, want));
+  if (want->unreduced != 0) leave_parts(s, op->operands[0], want->unreduced);
+  return NULL;
+}
+
 static calx_status *begin_op(cx_spmd_state *s, const cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_results; i++) {
@@ -118,10 +140,7 @@ static calx_status *begin_op(cx_spmd_state *s, const cx_hlo_op *op)
   if (s->rules[op->results[0].number] == NULL) return cx_out_of_memory();
   if (cx_hlo_str_equal(op->name, "sdy.sharding_constraint") ||
       cx_hlo_str_equal(op->name, "sdy.reshard")) {
-    return cx_spmd_read_sharding(
-        &s->mesh, &s->arena,
-        cx_hlo_named_attr(op->extra, op->n_extra, "sharding"),
-        &op->results[0].type, &s->want[op->results[0].number]);
+    return begin_constraint(s, op);
   }
   return cx_hlo_str_equal(op->name, "sdy.manual_computation")
              ? begin_manual(s, op)

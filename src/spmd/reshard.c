@@ -49,11 +49,53 @@ static cx_hlo_value *with_channel(cx_spmd_state *s, cx_hlo_value *v)
   return v;
 }
 
-cx_hlo_value *cx_spmd_all_reduce(cx_spmd_state *s, cx_hlo_op_kind combine,
-                                 cx_hlo_value *v, cx_spmd_axes axes)
+// The axes at the beginning of the list that are all in `of`.
+static cx_spmd_axes first_in(cx_spmd_axes list, cx_spmd_axes of)
 {
+  size_t n = 0;
+  while (n < cx_spmd_axes_count(list) &&
+         cx_spmd_axes_have(of, cx_spmd_axes_at(list, n))) {
+    n++;
+  }
+  return cx_spmd_axes_first(list, n);
+}
+
+cx_hlo_value *cx_spmd_combine(cx_spmd_state *s, cx_hlo_op_kind combine,
+                              cx_hlo_value *v, cx_spmd_axes axes,
+                              cx_spmd_sharding *now, const cx_spmd_axes *want)
+{
+  for (size_t d = 0; d < now->rank && v != NULL; d++) {
+    const size_t n = cx_spmd_axes_count(now->dims[d]);
+    if (cx_spmd_axes_common(now->dims[d], want[d]) != n) continue;
+    const cx_spmd_axes more = first_in(cx_spmd_axes_from(want[d], n), axes);
+    if (!cx_spmd_fits(&s->mesh, cx_hlo_value_type(v)->dims[d], more)) continue;
+    if (more == 0) continue;
+    const cx_hlo_groups g = groups_of(s, more);
+    v = with_channel(s,
+                     cx_hlo_reduce_scatter(&s->b, combine, v, (int64_t)d, &g));
+    now->dims[d] = cx_spmd_axes_join(now->dims[d], more);
+    axes = cx_spmd_axes_without(axes, more);
+  }
+  if (axes == 0) return v;
   const cx_hlo_groups g = groups_of(s, axes);
   return with_channel(s, cx_hlo_all_reduce(&s->b, combine, v, &g));
+}
+
+cx_hlo_value *cx_spmd_broadcast(cx_spmd_state *s, cx_hlo_value *v,
+                                int64_t partition)
+{
+  const size_t n = s->n_partitions;
+  int64_t *ids = CX_ARENA_ARRAY(&s->arena, int64_t, n);
+  cx_hlo_op *op =
+      cx_hlo_build_begin(&s->b, CX_HLO_OP_COLLECTIVE_BROADCAST, &v, 1, 1, 0);
+  if (ids == NULL) cx_hlo_builder_fail(&s->b, cx_out_of_memory());
+  if (ids == NULL || op == NULL) return NULL;
+  for (size_t i = 0; i < n; i++) ids[i] = (int64_t)i;
+  ids[0] = partition;  // the group's first one gives
+  ids[partition] = 0;
+  cx_hlo_build_attr(&s->b, op, CX_HLO_A_REPLICA_GROUPS,
+                    cx_hlo_attr_matrix(s->b.module, ids, 1, n));
+  return with_channel(s, cx_hlo_build_end(&s->b, op));
 }
 
 static cx_hlo_value *gather(cx_spmd_state *s, cx_hlo_value *v, size_t d,
@@ -73,8 +115,8 @@ static cx_hlo_value *exchange(cx_spmd_state *s, cx_hlo_value *v, size_t split,
 
 // ---- a device's own part ----
 
-// Where this device's part begins: an element of a table over the partitions.
-static cx_hlo_value *start_of(cx_spmd_state *s, cx_spmd_axes axes, int64_t size)
+// An element of a table over the partitions.
+cx_hlo_value *cx_spmd_start(cx_spmd_state *s, cx_spmd_axes axes, int64_t size)
 {
   const int64_t n = s->mesh.n_devices, one = 1;
   const cx_hlo_type type = { CX_HLO_I64, 1, &n };
@@ -112,7 +154,7 @@ static cx_hlo_value *cut(cx_spmd_state *s, cx_hlo_value *v, size_t d,
     sizes[i] = t->dims[i];
   }
   sizes[d] /= cx_spmd_parts(&s->mesh, axes);
-  starts[d] = start_of(s, axes, sizes[d]);
+  starts[d] = cx_spmd_start(s, axes, sizes[d]);
   return cx_hlo_dynamic_slice(&s->b, v, starts, sizes);
 }
 
@@ -165,24 +207,46 @@ static cx_hlo_value *move_axes(cx_spmd_state *s, cx_hlo_value *v,
   return v;
 }
 
+// The sum over the devices along the axes is v: the first one has it, the
+// others zeros.
+static cx_hlo_value *leave_to_first(cx_spmd_state *s, cx_hlo_value *v,
+                                    cx_spmd_axes axes)
+{
+  const cx_hlo_type scalar = { CX_HLO_I64, 0, NULL };
+  if (v == NULL || axes == 0) return v;
+  cx_hlo_value *is_first =
+      cx_hlo_compare(&s->b, CX_HLO_EQ, cx_spmd_start(s, axes, 1),
+                     cx_hlo_splat_int(&s->b, scalar, 0));
+  return cx_hlo_select(&s->b, is_first, v,
+                       cx_hlo_splat(&s->b, *cx_hlo_value_type(v), 0));
+}
+
 cx_hlo_value *cx_spmd_reshard(cx_spmd_state *s, cx_hlo_value *v,
                               const cx_spmd_sharding *from,
-                              const cx_spmd_axes *to)
+                              const cx_spmd_sharding *to)
 {
+  const cx_spmd_axes kept = cx_spmd_axes_in(from->unreduced, to->unreduced);
+  const cx_spmd_axes added = cx_spmd_axes_without(from->unreduced, kept);
   cx_spmd_sharding now;
-  if (v == NULL || from->rank == 0) return v;
+  if (v == NULL || (from->rank == 0 && from->unreduced == to->unreduced)) {
+    return v;
+  }
   if (!cx_spmd_sharding_new(&s->arena, from->rank, false, &now)) {
     cx_hlo_builder_fail(&s->b, cx_out_of_memory());
     return NULL;
   }
-  memcpy(now.dims, from->dims, from->rank * sizeof *to);
-  v = move_axes(s, v, &now, to);
-  v = cut_free(s, v, &now, to);
+  memcpy(now.dims, from->dims, from->rank * sizeof *now.dims);
+  if (added != 0) {
+    v = cx_spmd_combine(s, CX_HLO_OP_ADD, v, added, &now, to->dims);
+  }
+  v = move_axes(s, v, &now, to->dims);
+  v = cut_free(s, v, &now, to->dims);
   for (size_t d = 0; d < now.rank; d++) {
-    const size_t n = cx_spmd_axes_common(now.dims[d], to[d]);
+    const size_t n = cx_spmd_axes_common(now.dims[d], to->dims[d]);
     const cx_spmd_axes rest = cx_spmd_axes_from(now.dims[d], n);
     if (rest != 0) v = gather(s, v, d, rest);
     now.dims[d] = cx_spmd_axes_first(now.dims[d], n);
   }
-  return cut_free(s, v, &now, to);
+  v = cut_free(s, v, &now, to->dims);
+  return leave_to_first(s, v, cx_spmd_axes_without(to->unreduced, kept));
 }

@@ -1,6 +1,7 @@
 #include "spmd/rule.h"
 
 #include "hlo/infer.h"
+#include "spmd/factor.h"
 #include "spmd/spmd.h"
 
 typedef cx_spmd_rule rule;
@@ -10,24 +11,11 @@ static const cx_hlo_type *type_of(const rule *r, size_t t)
   return &r->tensors[t]->type.tensor;
 }
 
-static int32_t factor(rule *r, bool reduces)
-{
-  r->reduces[r->n_factors] = reduces;
-  return (int32_t)r->n_factors++;
-}
-
-// Dimension a of tensor t and dimension b of tensor u are cut together.
-static void pair(rule *r, size_t t, int64_t a, size_t u, int64_t b,
-                 bool reduces)
-{
-  r->factors[t][a] = r->factors[u][b] = factor(r, reduces);
-}
-
 // All tensors of the rank of tensor `like` are cut together in dimension d.
 static void all(rule *r, size_t like, size_t d)
 {
   const size_t rank = type_of(r, like)->rank;
-  const int32_t f = factor(r, false);
+  const int32_t f = cx_spmd_factor(r, false);
   for (size_t t = 0; t < r->n_tensors; t++) {
     if (type_of(r, t)->rank == rank) r->factors[t][d] = f;
   }
@@ -51,7 +39,7 @@ static void made(rule *r, const cx_hlo_op *op)
     if (iota && (int64_t)d == cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION)) {
       continue;
     }
-    r->factors[0][d] = factor(r, false);
+    r->factors[0][d] = cx_spmd_factor(r, false);
   }
 }
 
@@ -59,7 +47,7 @@ static void barrier(rule *r, const cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     for (size_t d = 0; d < type_of(r, i)->rank; d++) {
-      pair(r, i, (int64_t)d, op->n_operands + i, (int64_t)d, false);
+      cx_spmd_pair(r, i, (int64_t)d, op->n_operands + i, (int64_t)d, false);
     }
   }
 }
@@ -68,7 +56,7 @@ static void broadcast(rule *r, const cx_hlo_op *op)
 {
   const cx_hlo_ints at = cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS);
   for (size_t d = 0; d < type_of(r, 1)->rank; d++) {
-    r->factors[1][d] = factor(r, false);
+    r->factors[1][d] = cx_spmd_factor(r, false);
   }
   for (size_t i = 0; i < at.n; i++) {
     if (type_of(r, 0)->dims[i] == type_of(r, 1)->dims[at.v[i]]) {
@@ -80,7 +68,8 @@ static void broadcast(rule *r, const cx_hlo_op *op)
 static void transpose(rule *r, const cx_hlo_op *op)
 {
   const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
-  for (size_t d = 0; d < p.n; d++) pair(r, 0, p.v[d], 1, (int64_t)d, false);
+  for (size_t d = 0; d < p.n; d++)
+    cx_spmd_pair(r, 0, p.v[d], 1, (int64_t)d, false);
 }
 
 // The first dimension from `at` on, before `end`, that is longer than 1.
@@ -110,7 +99,7 @@ static void reshape(rule *r, const cx_hlo_op *op)
       }
     }
     const size_t k = longer(x, from_i, i), l = longer(y, from_j, j);
-    if (k < i && l < j) pair(r, 0, (int64_t)k, 1, (int64_t)l, false);
+    if (k < i && l < j) cx_spmd_pair(r, 0, (int64_t)k, 1, (int64_t)l, false);
   }
 }
 
@@ -129,6 +118,17 @@ static bool keeps(const cx_hlo_op *op, const rule *r, size_t d)
              cx_hlo_op_int_at(op, CX_HLO_A_INTERIOR_PADDING, d) == 0;
     case CX_HLO_OP_CONCATENATE:
       return (int64_t)d != cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+    case CX_HLO_OP_DYNAMIC_SLICE:  // the start can only be 0
+      return cx_hlo_op_int_at(op, CX_HLO_A_SLICE_SIZES, d) == n;
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return type_of(r, 1)->dims[d] == n;
+    case CX_HLO_OP_REDUCE_WINDOW:
+    case CX_HLO_OP_SELECT_AND_SCATTER:
+      return cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d) == 1 &&
+             cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d) == 1 &&
+             (op->kind == CX_HLO_OP_SELECT_AND_SCATTER ||
+              cx_hlo_op_int_at(op, CX_HLO_A_BASE_DILATIONS, d) == 1) &&
+             cx_hlo_padding_at(op, d, 0) == 0 &&
+             cx_hlo_padding_at(op, d, 1) == 0;
     default:
       return !cx_hlo_ints_have(cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS),
                                (int64_t)d);
@@ -143,37 +143,17 @@ static void keeping(rule *r, const cx_hlo_op *op)
   }
 }
 
-// Whether a reduction that begins with this value on each device gives the same
-// as one that begins with it once.
-static bool may_repeat(cx_hlo_op_kind kind, const cx_hlo_value *init)
-{
-  const cx_hlo_elements *e = cx_hlo_literal_of(init);
-  switch (kind) {
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR: return true;
-    case CX_HLO_OP_ADD: break;
-    default: return false;
-  }
-  if (e == NULL) return false;
-  for (size_t i = 0; i < e->size; i++) {
-    if (e->data[i] != 0) return false;
-  }
-  return true;
-}
-
 static void reduce(rule *r, const cx_hlo_op *op)
 {
   const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
   const cx_hlo_op *how = cx_hlo_block_combiner(op->regions[0].first, 0);
   const bool parts = op->n_results == 1 && how != NULL &&
-                     may_repeat(how->kind, op->operands[1]);
+                     cx_spmd_may_repeat(how->kind, op->operands[1]);
   int64_t left = 0;
   if (parts) r->combine = how->kind;
   for (size_t d = 0; d < type_of(r, 0)->rank; d++) {
     const bool reduced = cx_hlo_ints_have(dims, (int64_t)d);
-    const int32_t f = !reduced || parts ? factor(r, reduced) : -1;
+    const int32_t f = !reduced || parts ? cx_spmd_factor(r, reduced) : -1;
     for (uint32_t i = 0; i < op->n_results; i++) {
       r->factors[i][d] = f;
       if (!reduced) r->factors[op->n_operands + i][left] = f;
@@ -189,7 +169,7 @@ static void free_dims(rule *r, size_t side, cx_hlo_ints batch,
   for (size_t d = 0; d < type_of(r, side)->rank; d++) {
     if (cx_hlo_ints_have(batch, (int64_t)d)) continue;
     if (cx_hlo_ints_have(contract, (int64_t)d)) continue;
-    pair(r, side, (int64_t)d, 2, (*at)++, false);
+    cx_spmd_pair(r, side, (int64_t)d, 2, (*at)++, false);
   }
 }
 
@@ -199,7 +179,7 @@ static void dot(rule *r, const cx_hlo_op *op)
       cx_hlo_op_struct(op, CX_HLO_A_DOT_DIMENSION_NUMBERS);
   int64_t at = 0;
   for (size_t i = 0; i < n->lhs_batch.n; i++) {
-    pair(r, 0, n->lhs_batch.v[i], 2, at, false);
+    cx_spmd_pair(r, 0, n->lhs_batch.v[i], 2, at, false);
     r->factors[1][n->rhs_batch.v[i]] = r->factors[2][at++];
   }
   free_dims(r, 0, n->lhs_batch, n->lhs_contract, &at);
@@ -207,7 +187,7 @@ static void dot(rule *r, const cx_hlo_op *op)
   if (type_of(r, 2)->elem == CX_HLO_I1) return;
   r->combine = CX_HLO_OP_ADD;
   for (size_t i = 0; i < n->lhs_contract.n; i++) {
-    pair(r, 0, n->lhs_contract.v[i], 1, n->rhs_contract.v[i], true);
+    cx_spmd_pair(r, 0, n->lhs_contract.v[i], 1, n->rhs_contract.v[i], true);
   }
 }
 
@@ -215,12 +195,12 @@ static void convolution(rule *r, const cx_hlo_op *op)
 {
   const cx_hlo_conv_numbers *n = cx_hlo_op_conv(op);
   if (cx_hlo_op_int(op, CX_HLO_A_BATCH_GROUP_COUNT) != 1) return;
-  pair(r, 0, n->input_batch, 2, n->output_batch, false);
+  cx_spmd_pair(r, 0, n->input_batch, 2, n->output_batch, false);
   if (cx_hlo_op_int(op, CX_HLO_A_FEATURE_GROUP_COUNT) != 1) return;
-  pair(r, 1, n->kernel_output, 2, n->output_feature, false);
+  cx_spmd_pair(r, 1, n->kernel_output, 2, n->output_feature, false);
   if (type_of(r, 2)->elem == CX_HLO_I1) return;
   r->combine = CX_HLO_OP_ADD;
-  pair(r, 0, n->input_feature, 1, n->kernel_input, true);
+  cx_spmd_pair(r, 0, n->input_feature, 1, n->kernel_input, true);
 }
 
 // Linear algebra on the matrices of the last `inner` dimensions.
@@ -242,16 +222,6 @@ static void sort(rule *r, const cx_hlo_op *op)
 }
 
 // ---- the table ----
-
-bool cx_spmd_is_identity(const cx_hlo_op *op)
-{
-  static const char *const names[] = { "sdy.sharding_constraint", "sdy.reshard",
-                                       "builtin.unrealized_conversion_cast" };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (cx_hlo_str_equal(op->name, names[i])) return true;
-  }
-  return false;
-}
 
 static bool is_elementwise(const cx_hlo_op *op)
 {
@@ -276,7 +246,13 @@ static void fill(rule *r, const cx_hlo_op *op)
     case CX_HLO_OP_SLICE:
     case CX_HLO_OP_PAD:
     case CX_HLO_OP_CONCATENATE:
-    case CX_HLO_OP_REVERSE: keeping(r, op); break;
+    case CX_HLO_OP_REVERSE:
+    case CX_HLO_OP_DYNAMIC_SLICE:
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE:
+    case CX_HLO_OP_REDUCE_WINDOW:
+    case CX_HLO_OP_SELECT_AND_SCATTER: keeping(r, op); break;
+    case CX_HLO_OP_GATHER: cx_spmd_gather_rule(r, op); break;
+    case CX_HLO_OP_SCATTER: cx_spmd_scatter_rule(r, op); break;
     case CX_HLO_OP_REDUCE: reduce(r, op); break;
     case CX_HLO_OP_DOT_GENERAL: dot(r, op); break;
     case CX_HLO_OP_CONVOLUTION: convolution(r, op); break;
@@ -319,7 +295,8 @@ cx_spmd_rule *cx_spmd_rule_of(cx_arena *arena, const cx_hlo_op *op)
     ranks += rank;
   }
   r->reduces = CX_ARENA_ARRAY(arena, bool, ranks);
-  if (r->reduces == NULL) return NULL;
+  r->indexed = CX_ARENA_ARRAY(arena, bool, ranks);
+  if (r->reduces == NULL || r->indexed == NULL) return NULL;
   if (is_static(r)) fill(r, op);
   return r;
 }

@@ -21,6 +21,9 @@ typedef struct cx_spmd_rule {
   // the results, which `combine` combines.
   bool *reduces;
   cx_hlo_op_kind combine;
+  // [n_factors]: a dimension in which indices choose elements. Cut along it,
+  // a device takes those indices that are in its block.
+  bool *indexed;
 } cx_spmd_rule;
 
 // NULL: there is no memory.

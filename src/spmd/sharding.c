@@ -9,6 +9,7 @@ typedef struct sdy_reader {
   cx_hlo_scan scan;
   const cx_spmd_mesh *mesh;
   cx_arena *arena;
+  bool may_shorten;  // axes that do not cut evenly are left out
 } sdy_reader;
 
 // ---- shardings ----
@@ -17,6 +18,7 @@ bool cx_spmd_sharding_new(cx_arena *arena, size_t rank, bool open,
                           cx_spmd_sharding *out)
 {
   out->rank = rank;
+  out->unreduced = 0;
   out->dims = CX_ARENA_ARRAY(arena, cx_spmd_axes, rank + 1);
   out->open = CX_ARENA_ARRAY(arena, bool, rank + 1);
   if (out->dims == NULL || out->open == NULL) return false;
@@ -29,6 +31,7 @@ bool cx_spmd_sharding_new(cx_arena *arena, size_t rank, bool open,
 
 bool cx_spmd_uses(const cx_spmd_sharding *s, size_t axis)
 {
+  if (cx_spmd_axes_have(s->unreduced, axis)) return true;
   for (size_t d = 0; d < s->rank; d++) {
     if (cx_spmd_axes_have(s->dims[d], axis)) return true;
   }
@@ -45,9 +48,11 @@ bool cx_spmd_fits(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes axes)
 static sdy_reader reader_of(cx_hlo_str text, const cx_spmd_mesh *mesh,
                             cx_arena *arena)
 {
-  return (sdy_reader){
-    { text.s, text.s, text.s + text.n, "sdy attribute", false }, mesh, arena
-  };
+  return (
+      sdy_reader){ { text.s, text.s, text.s + text.n, "sdy attribute", false },
+                   mesh,
+                   arena,
+                   false };
 }
 
 static calx_status *text_of(const cx_hlo_attr *attr, const char *what,
@@ -109,14 +114,26 @@ static calx_status *read_dim(sdy_reader *r, cx_spmd_axes *axes, bool *open)
   return NULL;
 }
 
+// '{' (axis (',' axis)*)? '}', whose devices' values are added
+static calx_status *read_unreduced(sdy_reader *r, cx_spmd_axes *out)
+{
+  bool open = false;
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "="));
+  if (!cx_hlo_scan_sees(&r->scan, "{")) {
+    return cx_hlo_scan_fail(&r->scan, r->scan.at, CALX_UNIMPLEMENTED,
+                            "unreduced axes of another reduction than a sum");
+  }
+  return read_dim(r, out, &open);
+}
+
 // (',' ('replicated' | 'unreduced') '=' '{' … '}')*
-static calx_status *read_rest(sdy_reader *r)
+static calx_status *read_rest(sdy_reader *r, cx_spmd_sharding *out)
 {
   cx_hlo_scan *s = &r->scan;
   while (cx_hlo_scan_accept(s, ",")) {
     if (cx_hlo_scan_accept_word(s, "unreduced")) {
-      return cx_hlo_scan_fail(s, s->at, CALX_UNIMPLEMENTED,
-                              "unreduced axes are not supported");
+      CALX_TRY(read_unreduced(r, &out->unreduced));
+      continue;
     }
     if (!cx_hlo_scan_accept_word(s, "replicated")) {
       return cx_hlo_scan_expected(s, "'replicated'");
@@ -127,16 +144,25 @@ static calx_status *read_rest(sdy_reader *r)
   return NULL;
 }
 
-static calx_status *check(const sdy_reader *r, const cx_hlo_any *type,
-                          const cx_spmd_sharding *out)
+static void shorten(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes *axes)
 {
-  cx_spmd_axes all = 0;
+  while (!cx_spmd_fits(mesh, size, *axes)) {
+    *axes = cx_spmd_axes_first(*axes, cx_spmd_axes_count(*axes) - 1);
+  }
+}
+
+static calx_status *check(const sdy_reader *r, const cx_hlo_any *type,
+                          cx_spmd_sharding *out)
+{
+  cx_spmd_axes all = out->unreduced;
   for (size_t d = 0; d < out->rank; d++) {
     if (cx_spmd_axes_overlap(all, out->dims[d])) {
-      return cx_invalid("sdy: an axis splits two dimensions of %s",
-                        cx_hlo_shape(&type->tensor).s);
+      return cx_invalid(
+          "sdy: an axis splits two dimensions of %s, or one and is unreduced",
+          cx_hlo_shape(&type->tensor).s);
     }
     all = cx_spmd_axes_join(all, out->dims[d]);
+    if (r->may_shorten) shorten(r->mesh, type->tensor.dims[d], &out->dims[d]);
     if (cx_spmd_fits(r->mesh, type->tensor.dims[d], out->dims[d])) continue;
     return cx_error(CALX_UNIMPLEMENTED,
                     "sdy: dimension %zu of %s is split into %" PRId64
@@ -185,7 +211,7 @@ static calx_status *read_sharding(sdy_reader *r, const cx_hlo_any *type,
     n++;
     if (!cx_hlo_scan_sees(s, "]")) CALX_TRY(cx_hlo_scan_need(s, ","));
   }
-  CALX_TRY(read_rest(r));
+  CALX_TRY(read_rest(r, out));
   CALX_TRY(cx_hlo_scan_need(s, ">"));
   if (n != rank) {
     return cx_hlo_scan_fail(s, from, CALX_INVALID_ARGUMENT,
@@ -194,16 +220,32 @@ static calx_status *read_sharding(sdy_reader *r, const cx_hlo_any *type,
   return check(r, type, out);
 }
 
+static calx_status *read_one(const cx_spmd_mesh *mesh, cx_arena *arena,
+                             const cx_hlo_attr *attr, const cx_hlo_any *type,
+                             bool may_shorten, cx_spmd_sharding *out)
+{
+  cx_hlo_str text = { NULL, 0 };
+  CALX_TRY(text_of(attr, "the sharding", &text));
+  sdy_reader r = reader_of(text, mesh, arena);
+  r.may_shorten = may_shorten;
+  CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding"));
+  return read_sharding(&r, type, out);
+}
+
 calx_status *cx_spmd_read_sharding(const cx_spmd_mesh *mesh, cx_arena *arena,
                                    const cx_hlo_attr *attr,
                                    const cx_hlo_any *type,
                                    cx_spmd_sharding *out)
 {
-  cx_hlo_str text = { NULL, 0 };
-  CALX_TRY(text_of(attr, "the sharding", &text));
-  sdy_reader r = reader_of(text, mesh, arena);
-  CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding"));
-  return read_sharding(&r, type, out);
+  return read_one(mesh, arena, attr, type, false, out);
+}
+
+calx_status *cx_spmd_read_constraint(const cx_spmd_mesh *mesh, cx_arena *arena,
+                                     const cx_hlo_attr *attr,
+                                     const cx_hlo_any *type,
+                                     cx_spmd_sharding *out)
+{
+  return read_one(mesh, arena, attr, type, true, out);
 }
 
 calx_status *cx_spmd_read_list(const cx_spmd_mesh *mesh, cx_arena *arena,

@@ -13,6 +13,8 @@ typedef struct cx_spmd_sharding {
   size_t rank;
   cx_spmd_axes *dims;
   bool *open;  // of each dimension: propagation may split it further
+  // Along these the devices have different values, whose sum is the tensor.
+  cx_spmd_axes unreduced;
 } cx_spmd_sharding;
 
 // Of a tensor of this rank: no axes, all dimensions open or none. False: there
@@ -34,6 +36,12 @@ calx_status *cx_spmd_read_sharding(const cx_spmd_mesh *mesh, cx_arena *arena,
                                    const cx_hlo_attr *attr,
                                    const cx_hlo_any *type,
                                    cx_spmd_sharding *out) CALX_MUST_USE;
+// The same of a value inside the program: a dimension that is not split evenly
+// is split by fewer axes.
+calx_status *cx_spmd_read_constraint(const cx_spmd_mesh *mesh, cx_arena *arena,
+                                     const cx_hlo_attr *attr,
+                                     const cx_hlo_any *type,
+                                     cx_spmd_sharding *out) CALX_MUST_USE;
 // #sdy.sharding_per_value<[<…>, <…>]>, of n values of these types.
 calx_status *cx_spmd_read_list(const cx_spmd_mesh *mesh, cx_arena *arena,
                                const cx_hlo_attr *attr,

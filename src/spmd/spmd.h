@@ -24,4 +24,7 @@ bool cx_spmd_is_identity(const cx_hlo_op *op);
 calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
                                cx_text *out_shardings) CALX_MUST_USE;
 
+// Appends the same of n tensors that every partition has whole.
+void cx_spmd_write_whole(size_t n, cx_text *out);
+
 #endif

@@ -2,13 +2,17 @@
 
 #include <string.h>
 
+#include "spmd/spmd.h"
+
 enum {
   REPLICATED = 0,
   OTHER = 3,
+  UNREDUCED = 6,
   FIELD_TYPE = 1,
   FIELD_DIMENSIONS = 3,
   FIELD_DEVICES = 4,
-  FIELD_LAST_IS_REPLICATED = 6
+  FIELD_LAST_IS_REPLICATED = 6,
+  FIELD_LAST_TYPES = 8
 };
 
 static void put_varint(cx_text *out, uint64_t v)
@@ -23,25 +27,60 @@ static void put_field(cx_text *out, uint64_t field, uint64_t v)
   put_varint(out, v);
 }
 
-// The tiles' devices: dimensions as of the tensor, then one for the copies.
+// In the order of the mesh.
+static cx_spmd_axes sorted(const cx_spmd_mesh *mesh, cx_spmd_axes axes)
+{
+  cx_spmd_axes all = 0;
+  for (size_t i = 0; i < mesh->n_axes; i++) {
+    if (cx_spmd_axes_have(axes, i)) {
+      all = cx_spmd_axes_join(all, (cx_spmd_axes)i + 1);
+    }
+  }
+  return all;
+}
+
+// The axes that neither split a dimension nor are unreduced.
+static cx_spmd_axes others(const cx_spmd_mesh *mesh, const cx_spmd_sharding *s)
+{
+  cx_spmd_axes rest = 0;
+  for (size_t i = 0; i < mesh->n_axes; i++) {
+    if (mesh->sizes[i] > 1 && !cx_spmd_uses(s, i)) {
+      rest = cx_spmd_axes_join(rest, (cx_spmd_axes)i + 1);
+    }
+  }
+  return rest;
+}
+
+// The last dimensions of the tiles: of parts of a sum, then of copies.
+static void put_last(const cx_spmd_mesh *mesh, cx_spmd_axes unreduced,
+                     cx_spmd_axes copies, cx_text *out)
+{
+  const cx_spmd_axes lists[] = { unreduced, copies };
+  for (int i = 0; i < 2; i++) {
+    if (lists[i] == 0) continue;
+    put_field(out, FIELD_DIMENSIONS, (uint64_t)cx_spmd_parts(mesh, lists[i]));
+  }
+  if (unreduced != 0) {
+    put_field(out, FIELD_LAST_TYPES, UNREDUCED);
+    if (copies != 0) put_field(out, FIELD_LAST_TYPES, REPLICATED);
+  } else if (copies != 0) {
+    put_field(out, FIELD_LAST_IS_REPLICATED, 1);
+  }
+}
+
+// The tiles' devices: dimensions as of the tensor, then the last ones.
 static void put_tiles(const cx_spmd_mesh *mesh, cx_arena *arena,
                       const cx_spmd_sharding *s, cx_text *out)
 {
-  cx_spmd_axes all = 0, rest = 0;
+  const cx_spmd_axes unreduced = sorted(mesh, s->unreduced);
+  const cx_spmd_axes copies = others(mesh, s);
+  cx_spmd_axes all = 0;
   for (size_t d = 0; d < s->rank; d++) {
     put_field(out, FIELD_DIMENSIONS, (uint64_t)cx_spmd_parts(mesh, s->dims[d]));
     all = cx_spmd_axes_join(all, s->dims[d]);
   }
-  for (size_t i = 0; i < mesh->n_axes; i++) {
-    if (mesh->sizes[i] > 1 && !cx_spmd_axes_have(all, i)) {
-      rest = cx_spmd_axes_join(rest, (cx_spmd_axes)i + 1);
-    }
-  }
-  if (rest != 0) {
-    put_field(out, FIELD_DIMENSIONS, (uint64_t)cx_spmd_parts(mesh, rest));
-    put_field(out, FIELD_LAST_IS_REPLICATED, 1);
-  }
-  all = cx_spmd_axes_join(all, rest);
+  put_last(mesh, unreduced, copies, out);
+  all = cx_spmd_axes_join(cx_spmd_axes_join(all, unreduced), copies);
   const size_t n = (size_t)mesh->n_devices;
   int64_t *ids = CX_ARENA_ARRAY(arena, int64_t, n);
   if (ids == NULL) {
@@ -55,6 +94,13 @@ static void put_tiles(const cx_spmd_mesh *mesh, cx_arena *arena,
   }
 }
 
+void cx_spmd_write_whole(size_t n, cx_text *out)
+{
+  static const cx_spmd_mesh none = { 0 };
+  const cx_spmd_sharding whole = { 0 };
+  for (size_t i = 0; i < n; i++) cx_spmd_write(&none, NULL, &whole, out);
+}
+
 void cx_spmd_write(const cx_spmd_mesh *mesh, cx_arena *arena,
                    const cx_spmd_sharding *s, cx_text *out)
 {
@@ -62,8 +108,13 @@ void cx_spmd_write(const cx_spmd_mesh *mesh, cx_arena *arena,
   bool whole = true;
   for (size_t d = 0; d < s->rank; d++) whole = whole && s->dims[d] == 0;
   cx_text_append_n(out, "\0\0\0", 4);
-  put_field(out, FIELD_TYPE, whole ? REPLICATED : OTHER);
-  if (!whole) put_tiles(mesh, arena, s, out);
+  const bool all_added = whole && s->unreduced != 0 && others(mesh, s) == 0;
+  whole = whole && s->unreduced == 0;
+  put_field(out, FIELD_TYPE,
+            whole       ? REPLICATED
+            : all_added ? UNREDUCED
+                        : OTHER);
+  if (!whole && !all_added) put_tiles(mesh, arena, s, out);
   if (out->size < start + 4) return;  // there was no memory
   const size_t n = out->size - start - 4;
   for (int i = 0; i < 4; i++) out->data[start + (size_t)i] = (char)(n >> 8 * i);

@@ -97,13 +97,42 @@ static calx_status *optimize(cpu_lower_state *c)
   return cpu_opt_run(c->module, &opt);
 }
 
+// Whether GSPMD's text gives one device a custom call.
+static bool has_single_call(const cx_hlo_module *m)
+{
+  static const char maximal[] = "{maximal";
+  for (const cx_hlo_func *f = m->first; f != NULL; f = f->next) {
+    for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
+         op = cpu_opt_next(op)) {
+      const cx_hlo_attr *attr =
+          cx_hlo_named_attr(op->extra, op->n_extra, "mhlo.sharding");
+      if (op->kind == CX_HLO_OP_CUSTOM_CALL && attr != NULL &&
+          attr->kind == CX_HLO_ATTR_STRING &&
+          attr->as.text.n >= sizeof maximal - 1 &&
+          memcmp(attr->as.text.s, maximal, sizeof maximal - 1) == 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // A program with shardings becomes that of one of n devices.
 static calx_status *partition(cpu_lower_state *c, uint32_t n,
                               const cpu_lower_compile_options *options)
 {
   cx_hlo_module *m = c->module;
   bool changed = false;
-  if (!cx_spmd_has_mesh(m) || cx_hlo_entry(m) == NULL) return NULL;
+  const cx_hlo_func *entry = cx_hlo_entry(m);
+  if (entry == NULL) return NULL;
+  if (!cx_spmd_has_mesh(m) && (n == 1 || !has_single_call(m))) {
+    // JAX asks for the shardings of a program of many partitions.
+    if (n > 1 && options->shardings != NULL) {
+      cx_spmd_write_whole(entry->n_params + entry->n_results,
+                          options->shardings);
+    }
+    return NULL;
+  }
   if (options->n_replicas > 1) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "a program with shardings and %u replicas; one replica is "

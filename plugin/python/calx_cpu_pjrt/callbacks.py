@@ -103,6 +103,11 @@ def _n_devices(ctx):
     return getattr(ctx.module_context.axis_context, "num_devices", None)
 
 
+def _with_token(sharding):
+    """Of the results, with one for the token before them."""
+    return type(sharding)((sharding.shardings[0], *sharding.shardings))
+
+
 def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
           sharding):
     """As jax._src.callback.emit_python_callback."""
@@ -123,7 +128,9 @@ def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
     op = jax_ffi.build_ffi_lowering_function(
         _TARGET, has_side_effect=has_side_effect)(
             ctx, *operands, number=np.uint64(number))
-    if sharding is not None and not token and _n_devices(ctx) != 1:
+    if sharding is not None and _n_devices(ctx) != 1:
+        if token and result_avals:
+            sharding = _with_token(sharding)
         mlir.set_sharding(ctx.module_context, op, sharding)
     results = list(op.results)
     if token:

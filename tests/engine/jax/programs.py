@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import sys
+import time
 import unittest
 
 FOLDER, LIBRARY = sys.argv.pop(1), sys.argv.pop(1)
@@ -308,6 +309,139 @@ class Meshes(OnBoth):
             return jax.tree.map(np.asarray, jax.jit(mapped)(x))
 
         self.equal(run("calx"), run("cpu"))
+
+    def test_embedding(self):
+        """Rows of a divided table, their gradient, and an update in place."""
+        table, at = normal(32, 6), np.arange(-2, 10).reshape(4, 3) * 5 % 37
+        target = normal(4, 3, 6)
+
+        def f(w, i, y):
+            error = lambda v: jnp.sum((v[i] - y) ** 2)
+            new = w - 0.1 * jax.grad(error)(w)
+            moved = lax.dynamic_update_slice(new, new[:3] * 2, (i[0, 0], 0))
+            return new, error(new), moved.at[i[:, 0]].max(1)
+
+        def run(platform, spec):
+            mesh = self.mesh(platform, (2, 2), ("data", "model"))
+            put = lambda a, s: jax.device_put(a, NamedSharding(mesh, s))
+            out = jax.jit(f)(put(table, spec), put(at, P("data")),
+                             put(target, P("data")))
+            return jax.tree.map(np.asarray, out)
+
+        whole = on("calx", f, table, at, target)
+        for spec in (P("data"), P("model"), P(None, "model"),
+                     P(("model", "data"))):
+            self.equal(run("calx", spec), whole)
+        self.equal(whole, run("cpu", P()))
+
+    def test_unreduced(self):
+        x, w = normal(8, 6), normal(6, 4)
+
+        def run(platform):
+            kinds = (jax.sharding.AxisType.Explicit,) * 2
+            mesh = Mesh(np.array(devices(platform)).reshape(2, 2), ("a", "b"),
+                        axis_types=kinds)
+            with jax.set_mesh(mesh):
+                # A program of four partitions that names no mesh.
+                self.assertEqual(jnp.array([2, 3], jnp.int32).tolist(), [2, 3])
+                put = lambda v, s: jax.device_put(v, NamedSharding(mesh, s))
+                parts = jax.jit(lambda p, q: jnp.einsum(
+                    "ij,jk->ik", p, q,
+                    out_sharding=P("a", None, unreduced={"b"})))(
+                        put(x, P("a", "b")), put(w, P("b", None)))
+                shards = [np.asarray(s.data) for s in parts.addressable_shards]
+                whole = jax.jit(lambda z: [
+                    jax.sharding.reshard(z, s)
+                    for s in (P("a", None), P("a", "b"), P(None, None))])(parts)
+                back = jax.jit(lambda z: jax.sharding.reshard(
+                    z, P(None, None, unreduced={"a", "b"})))(whole[2])
+                first = [np.asarray(s.data) for s in back.addressable_shards]
+            return shards, first, jax.tree.map(np.asarray, whole)
+
+        got = run("calx")
+        self.equal(got, run("cpu"))
+        for product in got[2]:
+            self.equal(product, x @ w)
+
+    def on_mesh(self, platform, function, x):
+        """Its results with x cut over the mesh, and what it recorded."""
+        mesh = self.mesh(platform, (2, 2), ("a", "b"))
+        seen = []
+        placed = jax.device_put(x, NamedSharding(mesh, P("a", "b")))
+        with jax.set_mesh(mesh):
+            jitted = jax.jit(lambda v: function(v, seen))
+            got = jitted(placed)
+        jax.effects_barrier()
+        return jax.tree.map(np.asarray, got), seen
+
+    def test_callbacks_run_once(self):
+        """A callback has the whole argument, on one device of the mesh."""
+        x = normal(4, 6)
+
+        def f(v, seen):
+            def host(a):
+                seen.append(float(a.sum()))
+                return -a, np.array([True, False]), np.complex64(3 - 2j)
+
+            shapes = (jax.ShapeDtypeStruct(v.shape, v.dtype),
+                      jax.ShapeDtypeStruct((2,), bool),
+                      jax.ShapeDtypeStruct((), np.complex64))
+            y, flags, z = io_callback(host, shapes, v)
+            jax.debug.callback(lambda a: seen.append(float(a.sum())), y)
+            w = jax.pure_callback(lambda a: np.sort(a), shapes[0], y * 2)
+            return w + flags[0], flags, z
+
+        got, seen = self.on_mesh("calx", f, x)
+        wanted, seen_there = self.on_mesh("cpu", f, x)
+        self.equal(got, wanted)
+        self.assertEqual(len(seen), 2)
+        self.equal(sorted(seen), sorted(seen_there))
+
+    def test_callback_on_its_device(self):
+        x = np.array([[-0.0, np.nan], [1, 2]], np.float32)
+
+        def f(v, seen):
+            def host(a):
+                seen.append(1)
+                return a
+
+            place = jax.sharding.SingleDeviceSharding(devices("calx")[3])
+            return io_callback(host, jax.ShapeDtypeStruct(v.shape, v.dtype), v,
+                               sharding=place)
+
+        got, seen = self.on_mesh("calx", f, x)
+        self.assertEqual(got.tobytes(), x.tobytes())
+        self.assertEqual(seen, [1])
+
+    def test_ordered_callbacks_on_meshes(self):
+        """In order in a program, in loops, and over launches on other devices."""
+        seen = []
+
+        def see(i, v):
+            if len(seen) % 3 == 0:
+                time.sleep(0.02)
+            seen.append((int(i), float(v.sum())))
+
+        def f(i, v):
+            io_callback(see, None, i, v, ordered=True)
+            sized = jax.ShapeDtypeStruct(v.shape, v.dtype)
+            w = io_callback(lambda a: a + 1, sized, v, ordered=True)
+            lax.fori_loop(0, 2, lambda k, _: io_callback(
+                see, None, i + 100 * (k + 1), w, ordered=True), None)
+
+        jitted = jax.jit(f)
+        for i in range(2 * DEVICES):
+            pair = [devices("calx")[(i + k) % DEVICES] for k in range(2)]
+            mesh = Mesh(np.array(pair), ("i",))
+            x = jax.device_put(np.arange(2, dtype=np.float32) + i,
+                               NamedSharding(mesh, P("i")))
+            jitted(jax.device_put(np.int32(i), NamedSharding(mesh, P())), x)
+        jax.effects_barrier()
+        wanted = []
+        for i in range(2 * DEVICES):
+            total = 2.0 * i + 1
+            wanted += [(i, total), (i + 100, total + 2), (i + 200, total + 2)]
+        self.assertEqual(seen, wanted)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 // each operation is followed by a remainder of 7.
 #include "base/text.h"
 #include "parts.h"
+#include "sharded_index.h"
 
-enum { SIDE = 16, PARAMS = 3, VALUES = 12, PROGRAMS = 100 };
+enum { SIDE = 16, PARAMS = 3, VALUES = 12, PROGRAMS = 200 };
 #define WHOLE "tensor<16x16xf32>"
 #define CUBE "tensor<4x4x16xf32>"
 
@@ -34,11 +35,13 @@ static const mesh meshes[] = {
   { 8, "<[\"a\"=2, \"b\"=2, \"c\"=2]>", { "a", "b", "c" }, 3 },
 };
 
-// <@mesh, [{…}, {…}]>: each axis in the first dimension, the second, or none
-static void put_sharding(cx_text *t, const mesh *m)
+// <@mesh, [{…}, {…}]>: each axis in the first dimension, the second, or none;
+// or, of 4 places, unreduced
+static void put_sharding(cx_text *t, const mesh *m, uint32_t n_places)
 {
   uint32_t place[3];
-  for (uint32_t i = 0; i < m->n_axes; i++) place[i] = draw(3);
+  bool unreduced = false;
+  for (uint32_t i = 0; i < m->n_axes; i++) place[i] = draw(n_places);
   cx_text_append(t, "<@mesh, [");
   for (uint32_t d = 0; d < 2; d++) {
     bool first = true;
@@ -50,7 +53,14 @@ static void put_sharding(cx_text *t, const mesh *m)
     }
     cx_text_append(t, "}");
   }
-  cx_text_append(t, "]>");
+  cx_text_append(t, "]");
+  for (uint32_t i = 0; i < m->n_axes; i++) {
+    if (place[i] != 3) continue;
+    cx_text_format(t, "%s\"%s\"", unreduced ? ", " : ", unreduced={",
+                   m->axes[i]);
+    unreduced = true;
+  }
+  cx_text_append(t, unreduced ? "}>" : ">");
 }
 
 // The program of one device: its own rows of the first axis, times two.
@@ -138,14 +148,63 @@ static void put_more(cx_text *t, const mesh *m, bool sharded, uint32_t n,
   }
 }
 
+// A part whose first dimension no mesh divides, with a sharding for it.
+static void put_uneven(cx_text *t, const mesh *m, bool sharded, uint32_t n,
+                       uint32_t x, uint32_t y)
+{
+  cx_text sharding = { 0 };
+  put_sharding(&sharding, m, 3);
+  cx_text_format(t,
+                 "%%s%u = stablehlo.slice %%v%u [3:16, 0:16] : (" WHOLE
+                 ") -> tensor<13x16xf32>\n%%t%u = stablehlo.slice %%v%u "
+                 "[0:3, 0:16] : (" WHOLE ") -> tensor<3x16xf32>\n",
+                 n, x, n, y);
+  if (sharded) {
+    cx_text_format(t,
+                   "%%u%u = sdy.sharding_constraint %%s%u %s : "
+                   "tensor<13x16xf32>\n",
+                   n, n, cx_text_str(&sharding));
+  }
+  cx_text_format(t,
+                 "%%r%u = stablehlo.concatenate %%%c%u, %%t%u, dim = 0 : "
+                 "(tensor<13x16xf32>, tensor<3x16xf32>) -> " WHOLE "\n",
+                 n, sharded ? 'u' : 's', n, n);
+  cx_text_free(&sharding);
+}
+
+// Partial sums that stay so, and are used whole too.
+static void put_sum(cx_text *t, const mesh *m, bool sharded, uint32_t n,
+                    uint32_t d, uint32_t e)
+{
+  const uint32_t x = draw(n), y = draw(n);
+  cx_text sharding = { 0 };
+  put_sharding(&sharding, m, 4);
+  cx_text_format(t,
+                 "%%s%u = stablehlo.dot_general %%v%u, %%v%u, "
+                 "contracting_dims = [%u] x [%u] : (" WHOLE ", " WHOLE
+                 ") -> " WHOLE "\n",
+                 n, x, y, d, e);
+  if (sharded) {
+    cx_text_format(t, "%%t%u = sdy.sharding_constraint %%s%u %s : " WHOLE "\n",
+                   n, n, cx_text_str(&sharding));
+  }
+  cx_text_format(t, "%%r%u = stablehlo.add %%%c%u, %%s%u : " WHOLE "\n", n,
+                 sharded ? 't' : 's', n, n);
+  cx_text_free(&sharding);
+}
+
 // One operation %n of earlier values, before its remainder.
 static void put_op(cx_text *t, const mesh *m, bool sharded, uint32_t n)
 {
   const uint32_t x = draw(n), y = draw(n), d = draw(2), e = draw(2);
-  const uint32_t what = draw(16);
-  if (what == 0) {
+  const uint32_t what = draw(25);
+  if (what == 24) {
+    put_sum(t, m, sharded, n, d, e);
+  } else if (what >= 16) {
+    sharded_index_put(t, n, x, y, draw(1000));
+  } else if (what == 0) {
     cx_text sharding = { 0 };
-    put_sharding(&sharding, m);
+    put_sharding(&sharding, m, 4);
     if (sharded) {
       cx_text_format(t,
                      "%%r%u = sdy.sharding_constraint %%v%u %s : " WHOLE "\n",
@@ -188,14 +247,7 @@ static void put_op(cx_text *t, const mesh *m, bool sharded, uint32_t n)
                    "(tensor<4x4x16xf32>) -> " WHOLE "\n",
                    n, x, n, n, n, n);
   } else if (what == 8) {
-    cx_text_format(t,
-                   "%%s%u = stablehlo.slice %%v%u [3:16, 0:16] : (" WHOLE
-                   ") -> tensor<13x16xf32>\n%%t%u = stablehlo.slice %%v%u "
-                   "[0:3, 0:16] : (" WHOLE
-                   ") -> tensor<3x16xf32>\n%%r%u = "
-                   "stablehlo.concatenate %%s%u, %%t%u, dim = 0 : "
-                   "(tensor<13x16xf32>, tensor<3x16xf32>) -> " WHOLE "\n",
-                   n, x, n, y, n, n, n);
+    put_uneven(t, m, sharded, n, x, y);
   } else if (what == 9) {
     cx_text_format(t,
                    "%%r%u = \"stablehlo.sort\"(%%v%u) ({\n^bb0(%%p: "
@@ -222,7 +274,7 @@ static void put_program(cx_text *t, const mesh *m, bool sharded)
   cx_text_append(t, "func.func @main(");
   for (int i = 0; i < PARAMS; i++) {
     cx_text sharding = { 0 };
-    put_sharding(&sharding, m);
+    put_sharding(&sharding, m, 3);
     cx_text_format(t, "%s%%v%d: " WHOLE, i == 0 ? "" : ", ", i);
     if (sharded) {
       cx_text_format(t, " {sdy.sharding = #sdy.sharding%s}",
