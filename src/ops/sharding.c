@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "calx/scope.h"
 #include "calx/spmd.h"
 #include "ops/ops.h"
 
@@ -275,7 +276,8 @@ static calx_status *check_mark(const calx_tensor *t,
 }
 
 // The value that t has is split so. A leaf keeps its gradient, so what is
-// recorded is none of its history.
+// recorded is none of its history. The scope is there so that no temporary keeps
+// the value for as long as the caller's scope.
 static calx_status *split(calx_tensor *t, const cx_spmd_placement *placement)
 {
   bool done;
@@ -283,11 +285,12 @@ static calx_status *split(calx_tensor *t, const cx_spmd_placement *placement)
   if (done) return NULL;
   const uint32_t number = placement->number;
   const bool leaf = cx_lazy_tensor_is_leaf(t);
+  calx_scope *scope = calx_scope_begin();
   if (leaf) cx_lazy_no_grad_begin();
   calx_tensor *value = cx_ops_record(&cx_ops_mark_sharding, &t, 1, &number);
   if (!cx_lazy_tensor_poisoned(value)) cx_lazy_tensor_set_value(t, value);
   if (leaf) cx_lazy_no_grad_end();
-  return NULL;
+  return calx_scope_end(scope);
 }
 
 static calx_status *mark(calx_tensor *t, const calx_mesh *mesh, calx_axes spec)

@@ -341,7 +341,7 @@ static int64_t bytes_of_a_step(bool sharded)
   CHECK_STATUS_OK(calx_device_wait(calx_device_current()));
   calx_memory_info info;
   calx_status *status = calx_device_memory(calx_device_current(), &info);
-  if (status != NULL) info.bytes_in_use = -1;
+  if (status != NULL && !support_own_engine()) info.bytes_in_use = 0;
   calx_status_free(status);
   calx_optimizer_free(opt);
   calx_module_free(net);
@@ -355,10 +355,10 @@ static int64_t bytes_of_a_step(bool sharded)
 static void test_memory(void **state)
 {
   (void)state;
-  if (!support_own_engine()) skip();
   const int64_t whole = bytes_of_a_step(false), part = bytes_of_a_step(true);
+  if (whole == 0) return;  // XLA's CPU keeps no statistics
   assert_true(whole >= 3 << 20);
-  assert_true(part < whole / 3);
+  assert_true(part < whole * 27 / 100);
 }
 
 // ---- what is refused --------------------------------------------------------
