@@ -4,13 +4,14 @@
  *
  * One process and one thread drive all devices of the plugin. The program is
  * written as for one device, with the sizes of the whole: after calx_use_spmd()
- * there is one device, "xla:0", that stands for all. Tensors that are marked are
- * split by the axes of a mesh, the compiler splits the rest to fit and inserts
- * the communication, and results stay split. Reading a tensor gathers it.
+ * there is one device, "xla:0", that stands for all. Tensors that are marked
+ * are split by the axes of a mesh, the compiler splits the rest to fit and
+ * inserts the communication, and results stay split. Reading a tensor gathers
+ * it.
  *
  *   CALX_TRY(calx_use_spmd());
- *   calx_mesh *mesh = calx_mesh_new(CALX_SHAPE(2, 4), CALX_AXES("data", "model"));
- *   calx_mark_sharding(weight, mesh, CALX_AXES("model", NULL));
+ *   calx_mesh *mesh = calx_mesh_new(CALX_SHAPE(2, 4), CALX_AXES("data",
+ * "model")); calx_mark_sharding(weight, mesh, CALX_AXES("model", NULL));
  *   calx_mark_sharding(batch.data, mesh, CALX_AXES("data", NULL));
  */
 #ifndef CALX_SPMD_H
@@ -47,10 +48,10 @@ typedef struct CALX_OPTIONS calx_axes {
 
 /** A list of names: CALX_AXES("data", NULL). At most CALX_MAX_RANK. */
 #ifndef __cplusplus
-#define CALX_AXES(...)                                                   \
-  ((calx_axes){ .count = CALX_FITS_(sizeof((const char *const[]){        \
-                                        __VA_ARGS__ }) /                 \
-                                    sizeof(const char *)),               \
+#define CALX_AXES(...)                                                        \
+  ((calx_axes){ .count =                                                      \
+                    CALX_FITS_(sizeof((const char *const[]){ __VA_ARGS__ }) / \
+                               sizeof(const char *)),                         \
                 .names = { __VA_ARGS__ } })
 #else
 #define CALX_AXES(...) calx_axes_list_(__VA_ARGS__)
@@ -100,8 +101,8 @@ CALX_API void calx_mesh_free(calx_mesh *mesh);
  *          dimensions, a dimension that the devices do not divide; through the
  *          scope. Marks of two meshes in one program are an error of its sync
  * @grad    tensor, split alike
- * @source  torch_xla.distributed.spmd.mark_sharding, which pads a dimension that
- *          does not divide
+ * @source  torch_xla.distributed.spmd.mark_sharding, which pads a dimension
+ * that does not divide
  */
 CALX_API calx_tensor *calx_mark_sharding(calx_tensor *tensor,
                                          const calx_mesh *mesh,
@@ -142,8 +143,7 @@ constexpr calx_axes calx_axes_list_(Name... names)
 #else
 #ifndef CALX_NO_SITES
 #define calx_use_spmd() (calx_at_(CALX_HERE), calx_use_spmd())
-#define calx_spmd_device_count() \
-  (calx_at_(CALX_HERE), calx_spmd_device_count())
+#define calx_spmd_device_count() (calx_at_(CALX_HERE), calx_spmd_device_count())
 #define calx_mark_sharding(tensor, mesh, ...) \
   (calx_at_(CALX_HERE), calx_mark_sharding(tensor, mesh, __VA_ARGS__))
 #define calx_clear_sharding(tensor) \
@@ -151,9 +151,9 @@ constexpr calx_axes calx_axes_list_(Name... names)
 #endif
 #define calx_mesh_new(mesh_shape, ...) \
   CALX_MESH_NEW_(mesh_shape, __VA_ARGS__, .size = sizeof(calx_mesh_options))
-#define CALX_MESH_NEW_(mesh_shape, axis_names, ...)        \
-  (calx_at_(CALX_HERE),                                    \
-   calx_mesh_new_with(mesh_shape, axis_names,              \
+#define CALX_MESH_NEW_(mesh_shape, axis_names, ...) \
+  (calx_at_(CALX_HERE),                             \
+   calx_mesh_new_with(mesh_shape, axis_names,       \
                       &(calx_mesh_options){ __VA_ARGS__ }))
 #endif
 #endif

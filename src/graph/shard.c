@@ -56,8 +56,7 @@ static calx_status *find_mesh(const cx_graph_lowering *l,
   const cx_graph_order *o = l->order;
   found_mesh found = { 0 };
   for (size_t i = 0; i < o->n_params; i++) {
-    CALX_TRY(
-        join(&found, cx_graph_order_placement(o, i), o->params[i].node));
+    CALX_TRY(join(&found, cx_graph_order_placement(o, i), o->params[i].node));
   }
   for (size_t i = 0; i < o->n_nodes; i++) {
     const cx_graph_node *node = o->nodes[i];
@@ -84,7 +83,7 @@ static calx_status *annotate(annotate_fn *fn, cx_hlo_module *m, size_t i,
 {
   const cx_spmd_axes none[CALX_MAX_RANK] = { 0 };
   cx_text text = { 0 };
-  if (p == NULL) p = cx_spmd_place(mesh, none, rank);
+  if (p == NULL) p = cx_spmd_placement_of(mesh, none, rank);
   if (p != NULL) cx_spmd_placement_attr(p, &text);
   const bool done =
       p != NULL && !cx_text_failed(&text) && fn(m, i, cx_text_str(&text));
@@ -116,10 +115,9 @@ static calx_status *annotate_results(const cx_graph_lowering *l,
     const uint32_t rank = o->roots[i].node->out[o->roots[i].out].shape.rank;
     l->placements[i] = o->wanted[i] != NULL
                            ? o->wanted[i]
-                           : cx_spmd_place(mesh, axes[i], rank);
+                           : cx_spmd_placement_of(mesh, axes[i], rank);
     if (l->placements[i] == NULL) return cx_out_of_memory();
-    CALX_TRY(
-        annotate(cx_hlo_shard_result, m, i, mesh, rank, l->placements[i]));
+    CALX_TRY(annotate(cx_hlo_shard_result, m, i, mesh, rank, l->placements[i]));
     l->placements[i] = cx_spmd_split(l->placements[i]);
   }
   return NULL;

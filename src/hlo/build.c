@@ -117,7 +117,7 @@ void cx_hlo_param_alias(cx_hlo_builder *b, size_t param, size_t result)
   }
   if (f->param_attrs == NULL ||
       !cx_hlo_add_named(m, &f->param_attrs[param], "tf.aliasing_output",
-                 cx_hlo_attr_int(m, CX_HLO_I32, (int64_t)result))) {
+                        cx_hlo_attr_int(m, CX_HLO_I32, (int64_t)result))) {
     no_memory(b);
   }
 }

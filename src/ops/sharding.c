@@ -20,8 +20,8 @@ static calx_status *infer_mark_sharding(cx_graph_node *node)
 
 static void grad_mark_sharding(cx_lazy_tape *t)
 {
-  t->in_grads[0] = cx_ops_record(&cx_ops_mark_sharding, &t->out_grads[0], 1,
-                                 t->node->attrs);
+  t->in_grads[0] =
+      cx_ops_record(&cx_ops_mark_sharding, &t->out_grads[0], 1, t->node->attrs);
 }
 
 static uint32_t placement_of(const void *attrs)
@@ -81,17 +81,19 @@ static calx_status *name_axes(calx_dims shape, calx_axes names,
 {
   if (shape.count == 0 || shape.count > CALX_MAX_RANK ||
       names.count != shape.count) {
-    return cx_invalid("mesh_new: %zu sizes and %zu names of axes; each axis, of "
-                      "at least one and at most %d, has both",
-                      shape.count, names.count, CALX_MAX_RANK);
+    return cx_invalid(
+        "mesh_new: %zu sizes and %zu names of axes; each axis, of "
+        "at least one and at most %d, has both",
+        shape.count, names.count, CALX_MAX_RANK);
   }
   out->n_axes = shape.count;
   for (size_t i = 0; i < shape.count; i++) {
     const char *name = names.names[i];
     if (!is_name(name)) {
-      return cx_invalid("mesh_new: axis %zu has the name '%s'; letters, digits "
-                        "and _ make a name",
-                        i, name != NULL ? name : "");
+      return cx_invalid(
+          "mesh_new: axis %zu has the name '%s'; letters, digits "
+          "and _ make a name",
+          i, name != NULL ? name : "");
     }
     for (size_t k = 0; k < i; k++) {
       if (strcmp(names.names[k], name) == 0) {
@@ -110,14 +112,14 @@ static calx_status *check_sizes(const cx_spmd_mesh *mesh, int64_t n_devices)
   for (size_t i = 0; i < mesh->n_axes; i++) {
     if (mesh->sizes[i] < 1 ||
         __builtin_mul_overflow(product, mesh->sizes[i], &product)) {
-      return cx_invalid("mesh_new: axis '%.*s' has size %" PRId64
-                        "; sizes are 1 or more",
-                        (int)mesh->names[i].n, mesh->names[i].s,
-                        mesh->sizes[i]);
+      return cx_invalid(
+          "mesh_new: axis '%.*s' has size %" PRId64 "; sizes are 1 or more",
+          (int)mesh->names[i].n, mesh->names[i].s, mesh->sizes[i]);
     }
   }
   if (product == n_devices) return NULL;
-  return cx_invalid("mesh_new: a mesh of %" PRId64 " devices, and there %s %" PRId64
+  return cx_invalid("mesh_new: a mesh of %" PRId64
+                    " devices, and there %s %" PRId64
                     "; a mesh has all of them (CPU_NUM_DEVICES sets how many a "
                     "CPU has)",
                     product, n_devices == 1 ? "is" : "are", n_devices);
@@ -207,15 +209,16 @@ static calx_status *add_axis(const cx_spmd_mesh *mesh, const char *name,
                              size_t n, cx_spmd_axes *list, uint32_t *used)
 {
   size_t i = 0;
-  while (i < mesh->n_axes && (mesh->names[i].n != n ||
-                              memcmp(mesh->names[i].s, name, n) != 0)) {
+  while (i < mesh->n_axes &&
+         (mesh->names[i].n != n || memcmp(mesh->names[i].s, name, n) != 0)) {
     i++;
   }
   if (i == mesh->n_axes) return no_axis(mesh, name, n);
   if ((*used >> i & 1) != 0) {
-    return cx_invalid("mark_sharding: the axis '%.*s' is there twice; it splits "
-                      "one dimension",
-                      (int)n, name);
+    return cx_invalid(
+        "mark_sharding: the axis '%.*s' is there twice; it splits "
+        "one dimension",
+        (int)n, name);
   }
   *used |= UINT32_C(1) << i;
   // An axis of one device splits nothing.
@@ -244,19 +247,21 @@ static calx_status *read_spec(const calx_tensor *t, const cx_spmd_mesh *mesh,
   cx_spmd_axes dims[CALX_MAX_RANK] = { 0 };
   uint32_t used = 0;
   if (spec.count != s->rank) {
-    return cx_invalid("mark_sharding: the spec has %zu entries, and %s has %u "
-                      "dimensions; NULL stands for one that is not split",
-                      spec.count, cx_graph_shape_str(s), s->rank);
+    return cx_invalid(
+        "mark_sharding: the spec has %zu entries, and %s has %u "
+        "dimensions; NULL stands for one that is not split",
+        spec.count, cx_graph_shape_str(s), s->rank);
   }
   for (uint32_t d = 0; d < s->rank; d++) {
     CALX_TRY(read_axes(mesh, spec.names[d], &dims[d], &used));
     const int64_t parts = cx_spmd_parts(mesh, dims[d]);
     if (s->dims[d] % parts == 0 && (s->dims[d] != 0 || parts == 1)) continue;
-    return cx_invalid("mark_sharding: '%s' splits dimension %u of %s into %" PRId64
-                      " parts, which would not be equal",
-                      spec.names[d], d, cx_graph_shape_str(s), parts);
+    return cx_invalid(
+        "mark_sharding: '%s' splits dimension %u of %s into %" PRId64
+        " parts, which would not be equal",
+        spec.names[d], d, cx_graph_shape_str(s), parts);
   }
-  *out = cx_spmd_place(mesh, dims, s->rank);
+  *out = cx_spmd_placement_of(mesh, dims, s->rank);
   return *out != NULL ? NULL : cx_out_of_memory();
 }
 
@@ -276,8 +281,8 @@ static calx_status *check_mark(const calx_tensor *t,
 }
 
 // The value that t has is split so. A leaf keeps its gradient, so what is
-// recorded is none of its history. The scope is there so that no temporary keeps
-// the value for as long as the caller's scope.
+// recorded is none of its history. The scope is there so that no temporary
+// keeps the value for as long as the caller's scope.
 static calx_status *split(calx_tensor *t, const cx_spmd_placement *placement)
 {
   bool done;
@@ -335,7 +340,7 @@ calx_tensor *calx_clear_sharding(calx_tensor *tensor)
   if (before == NULL) return tensor;
   const cx_spmd_axes none[CALX_MAX_RANK] = { 0 };
   const cx_spmd_placement *whole =
-      cx_spmd_place(before->mesh, none, before->rank);
+      cx_spmd_placement_of(before->mesh, none, before->rank);
   cx_lazy_scope_pin(whole != NULL ? split(tensor, whole) : cx_out_of_memory());
   cx_lazy_tensor_set_placement(tensor, NULL);
   return tensor;

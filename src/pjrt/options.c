@@ -350,9 +350,10 @@ calx_status *cx_pjrt_options_encode(const cx_pjrt_compile_options *o,
        (o->num_replicas > 1 || o->any_device ||
         (client_or_null != NULL &&
          (size_t)o->num_partitions != client_or_null->n_devices)))) {
-    return cx_invalid("num_partitions: wants one replica on all devices of the "
-                      "client, found %" PRId64,
-                      o->num_partitions);
+    return cx_invalid(
+        "num_partitions: wants one replica on all devices of the "
+        "client, found %" PRId64,
+        o->num_partitions);
   }
   encoder e = { .options = o,
                 .client = client_or_null,

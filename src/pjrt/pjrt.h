@@ -181,9 +181,9 @@ calx_status *cx_pjrt_buffer_to_host(cx_pjrt_buffer *b, void *dst,
 calx_status *cx_pjrt_buffer_to_host_async(
     cx_pjrt_buffer *b, void *dst, size_t size,
     cx_pjrt_event **out_event) CALX_MUST_USE;
-// A sharded buffer is a tensor on all devices of a client, on each a shard of it
-// or, where the placement splits nothing or is NULL, the whole. Its shape is the
-// tensor's. All functions above take it but _copy_to_device and
+// A sharded buffer is a tensor on all devices of a client, on each a shard of
+// it or, where the placement splits nothing or is NULL, the whole. Its shape is
+// the tensor's. All functions above take it but _copy_to_device and
 // _to_host_async. Uploads a copy of the data.
 calx_status *cx_pjrt_sharded_from_host(cx_pjrt_client *c,
                                        const cx_pjrt_shape *shape,

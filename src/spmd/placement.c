@@ -119,8 +119,9 @@ static cx_spmd_placement *add(const cx_spmd_placement *like)
   return p;
 }
 
-const cx_spmd_placement *cx_spmd_place(const cx_spmd_mesh *mesh,
-                                       const cx_spmd_axes *dims, size_t rank)
+const cx_spmd_placement *cx_spmd_placement_of(const cx_spmd_mesh *mesh,
+                                              const cx_spmd_axes *dims,
+                                              size_t rank)
 {
   cx_spmd_placement like = { .mesh = mesh, .rank = (uint32_t)rank };
   for (size_t d = 0; d < rank; d++) like.dims[d] = dims[d];
@@ -168,8 +169,7 @@ void cx_spmd_shard(const cx_spmd_placement *p, const int64_t *dims,
   while (p->mesh->ids[position] != (int64_t)device) position++;
   for (uint32_t d = 0; d < p->rank; d++) {
     out_dims[d] = dims[d] / cx_spmd_parts(p->mesh, p->dims[d]);
-    out_start[d] =
-        out_dims[d] * cx_spmd_part_at(p->mesh, p->dims[d], position);
+    out_start[d] = out_dims[d] * cx_spmd_part_at(p->mesh, p->dims[d], position);
   }
 }
 
@@ -210,8 +210,7 @@ void cx_spmd_placement_attr(const cx_spmd_placement *p, cx_text *out)
   for (uint32_t d = 0; d < p->rank; d++) {
     cx_text_append(out, d == 0 ? "{" : ", {");
     for (size_t i = 0; i < cx_spmd_axes_count(p->dims[d]); i++) {
-      const cx_hlo_str name =
-          p->mesh->names[cx_spmd_axes_at(p->dims[d], i)];
+      const cx_hlo_str name = p->mesh->names[cx_spmd_axes_at(p->dims[d], i)];
       cx_text_format(out, "%s\"%.*s\"", i == 0 ? "" : ", ", (int)name.n,
                      name.s);
     }

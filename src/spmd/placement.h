@@ -24,8 +24,9 @@ const cx_spmd_mesh *cx_spmd_mesh_keep(const cx_spmd_mesh *mesh);
 const cx_spmd_mesh *cx_spmd_mesh_of_all(size_t n_devices);
 // `mesh` is one that is kept; rank is at most CALX_MAX_RANK. NULL: there is no
 // memory.
-const cx_spmd_placement *cx_spmd_place(const cx_spmd_mesh *mesh,
-                                       const cx_spmd_axes *dims, size_t rank);
+const cx_spmd_placement *cx_spmd_placement_of(const cx_spmd_mesh *mesh,
+                                              const cx_spmd_axes *dims,
+                                              size_t rank);
 const cx_spmd_placement *cx_spmd_placement_at(uint32_t number);  // NULL: none
 
 // Frees all that is kept: nobody may have any of it.

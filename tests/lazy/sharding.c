@@ -49,9 +49,8 @@ static void test_marks(void **state)
 {
   (void)state;
   calx_mesh *mesh = begin(CALX_SHAPE(2, 2), CALX_AXES("data", "model"));
-  calx_tensor *t = calx_take(
-      support_tensor(CALX_F32, CALX_SHAPE(4, 2),
-                     (const double[]){ 1, 2, 3, 4, 5, 6, 7, 8 }));
+  calx_tensor *t = calx_take(support_tensor(
+      CALX_F32, CALX_SHAPE(4, 2), (const double[]){ 1, 2, 3, 4, 5, 6, 7, 8 }));
   check_spec(t, "{replicated}");
   assert_ptr_equal(calx_mark_sharding(t, mesh, CALX_AXES("data", NULL)), t);
   check_spec(t, "{devices=[2,1,2]0,1,2,3 last_tile_dim_replicate}");
@@ -159,12 +158,14 @@ static void test_text(void **state)
   rmdir(folder);
   assert_non_null(strstr(text, "mhlo.num_partitions = 4"));
   assert_non_null(strstr(text, "#sdy.mesh<[\"data\"=2, \"model\"=2]>"));
-  assert_non_null(strstr(
-      text, "{sdy.sharding = #sdy.sharding<@mesh, [{\"data\"}, {}]>}, "
-            "{sdy.sharding = #sdy.sharding<@mesh, [{}, {\"model\"}]>}"));
+  assert_non_null(
+      strstr(text,
+             "{sdy.sharding = #sdy.sharding<@mesh, [{\"data\"}, {}]>}, "
+             "{sdy.sharding = #sdy.sharding<@mesh, [{}, {\"model\"}]>}"));
   assert_non_null(strstr(text, "\"sdy.sharding_constraint\""));
-  assert_non_null(strstr(text, "res_attrs = [{sdy.sharding = "
-                               "#sdy.sharding<@mesh, [{\"data\"}, {}]>}]"));
+  assert_non_null(strstr(text,
+                         "res_attrs = [{sdy.sharding = "
+                         "#sdy.sharding<@mesh, [{\"data\"}, {}]>}]"));
   cx_free(text);
   calx_release(x);
   calx_release(w);
@@ -203,8 +204,7 @@ static void mark_model(calx_module *net, calx_mesh *mesh, how which)
   // Columns of the first layer, rows of the second: one sum over the devices.
   calx_mark_sharding(calx_module_find(net, "0.weight"), mesh,
                      CALX_AXES("model", which == BOTH ? "data" : NULL));
-  calx_mark_sharding(calx_module_find(net, "0.bias"), mesh,
-                     CALX_AXES("model"));
+  calx_mark_sharding(calx_module_find(net, "0.bias"), mesh, CALX_AXES("model"));
   calx_mark_sharding(calx_module_find(net, "3.weight"), mesh,
                      CALX_AXES(NULL, "model"));
 }
@@ -241,7 +241,8 @@ static void steps(calx_module *net, calx_mesh *mesh, calx_dtype dtype,
   for (int i = 0; i < STEPS; i++) {
     calx_scope *scope = calx_scope_begin();
     calx_tensor *x = matrix(dtype, BATCH, IN);
-    calx_tensor *target = calx_tensor_from(classes, CALX_I64, CALX_SHAPE(BATCH));
+    calx_tensor *target =
+        calx_tensor_from(classes, CALX_I64, CALX_SHAPE(BATCH));
     if (mesh != NULL) {
       calx_mark_sharding(x, mesh, CALX_AXES("data", NULL));
       calx_mark_sharding(target, mesh, CALX_AXES("data"));
@@ -351,7 +352,8 @@ static int64_t bytes_of_a_step(bool sharded)
   return info.bytes_in_use;
 }
 
-// Weight, and both states of Adam: 3 MiB whole, a quarter of it on each of four.
+// Weight, and both states of Adam: 3 MiB whole, a quarter of it on each of
+// four.
 static void test_memory(void **state)
 {
   (void)state;
@@ -363,10 +365,10 @@ static void test_memory(void **state)
 
 // ---- what is refused --------------------------------------------------------
 
-#define CHECK_REFUSED(code, call, ...)                                 \
-  do {                                                                 \
-    (void)(call);                                                      \
-    CHECK_STATUS(code, calx_scope_take_error(), __VA_ARGS__);          \
+#define CHECK_REFUSED(code, call, ...)                        \
+  do {                                                        \
+    (void)(call);                                             \
+    CHECK_STATUS(code, calx_scope_take_error(), __VA_ARGS__); \
   } while (0)
 
 static void test_refused_meshes(void **state)

@@ -1,7 +1,7 @@
 // lazy/run/compile: from an order to an executable: lowered, printed, taken
 // from the disk cache or compiled. A program with collectives is compiled for
-// all ranks' devices, one of a sharded device for all of the client's, any other
-// for whichever device its arguments are on.
+// all ranks' devices, one of a sharded device for all of the client's, any
+// other for whichever device its arguments are on.
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/env.h"
@@ -179,9 +179,8 @@ static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
     .num_replicas = replicas,
     .num_partitions = c->partitions,
     .everywhere = replicas != 0,
-    .any_device =
-        replicas == 0 && c->partitions == 0 &&
-        (spread || cx_pjrt_client_device_count(client) > 1)
+    .any_device = replicas == 0 && c->partitions == 0 &&
+                  (spread || cx_pjrt_client_device_count(client) > 1)
   };
   cx_hash hash = cx_hash_bytes(c->bare->data, c->bare->size, 0);
   options.launches = (uint32_t)hash.low | 1;
@@ -222,12 +221,11 @@ calx_status *cx_lazy_compile(const cx_lazy_run *run, bool promote,
                     .signature = &signature };
   int64_t start = cx_now_ns();
   cx_lazy_trace_compile(run);
-  const cx_spmd_placement **placements =
-      CX_ARENA_ARRAY(&arena, const cx_spmd_placement *, run->order->n_roots + 1);
+  const cx_spmd_placement **placements = CX_ARENA_ARRAY(
+      &arena, const cx_spmd_placement *, run->order->n_roots + 1);
   calx_status *status =
-      placements != NULL
-          ? print_program(run, promote, placements, &text, &bare)
-          : cx_out_of_memory();
+      placements != NULL ? print_program(run, promote, placements, &text, &bare)
+                         : cx_out_of_memory();
   if (status == NULL) {
     status = make_signature(run->order, &arena, placements, &signature);
   }

@@ -158,10 +158,10 @@ static calx_status *copy_args(const cx_lazy_execution *p,
     size_t size;
     calx_status *status = host_copy(p->args[i], &data, &size);
     if (status == NULL) {
-      status = cx_lazy_buffer_from_host(
-          d, cx_pjrt_buffer_shape(p->args[i]),
-          cx_pjrt_buffer_placement(p->args[i]), data, CX_PJRT_COPY, NULL, NULL,
-          &copies[i]);
+      status =
+          cx_lazy_buffer_from_host(d, cx_pjrt_buffer_shape(p->args[i]),
+                                   cx_pjrt_buffer_placement(p->args[i]), data,
+                                   CX_PJRT_COPY, NULL, NULL, &copies[i]);
     }
     cx_free(data);
     CALX_TRY(status);

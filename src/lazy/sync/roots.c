@@ -98,7 +98,7 @@ bool cx_lazy_targets_collect(calx_device *d, calx_tensor *const *named,
   return collect_outer(d, all);
 }
 
-void cx_lazy_targets_place(cx_graph_order *o, const cx_lazy_targets *all)
+void cx_lazy_targets_want(cx_graph_order *o, const cx_lazy_targets *all)
 {
   for (size_t i = 0; i < all->n; i++) {
     const uint32_t r = all->roots[i];

@@ -174,7 +174,7 @@ static calx_status *launch(sync_step *s)
   if (!cx_graph_order_walk(o) || !cx_graph_order_shard(o, s->device->sharded)) {
     return cx_out_of_memory();
   }
-  if (s->device->sharded) cx_lazy_targets_place(o, &s->all);
+  if (s->device->sharded) cx_lazy_targets_want(o, &s->all);
   size_t donated = 0;
   s->run.any_donation = false;
   if (!cx_lazy_eager()) {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "lazy/internal.h"
 #include "calx/spmd.h"
+#include "lazy/internal.h"
 #include "profiler/profiler.h"
 #include "world/world.h"
 
@@ -316,16 +316,14 @@ calx_status *calx_device_memory(calx_device *device, calx_memory_info *out_info)
     return status;
   }
   const size_t first = (size_t)device->index;
-  const size_t end = device->sharded
-                         ? cx_pjrt_client_device_count(device->client)
-                         : first + 1;
+  const size_t end =
+      device->sharded ? cx_pjrt_client_device_count(device->client) : first + 1;
   for (size_t i = first; i < end; i++) {
     cx_pjrt_memory_stats stats;
     CALX_TRY(cx_pjrt_device_memory_stats(device->client, i, &stats));
     if (i != first && stats.bytes_in_use <= out_info->bytes_in_use) continue;
-    *out_info = (calx_memory_info){
-      stats.bytes_in_use, stats.peak_bytes_in_use, stats.bytes_limit
-    };
+    *out_info = (calx_memory_info){ stats.bytes_in_use, stats.peak_bytes_in_use,
+                                    stats.bytes_limit };
   }
   return NULL;
 }
