@@ -41,6 +41,7 @@
 #include "calx/rnn_utils.h"
 #include "calx/sampler.h"
 #include "calx/scope.h"
+#include "calx/spmd.h"
 #include "calx/status.h"
 #include "calx/swa_utils.h"
 #include "calx/tensor.h"

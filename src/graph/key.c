@@ -1,6 +1,6 @@
 // graph/key: an order as 32-bit words that are equal for equal programs.
 //
-//   key    = n_params n_nodes n_roots param* node* root*
+//   key    = n_params n_nodes n_roots param* node* root* (split* split*)?
 //   param  = type size(2)* alias          alias: root + 1, or 0
 //   type   = dtype | rank << 8
 //   node   = op | n_slots << 16, n_in | n_out << 24, ref*, attribute*, slot*,
@@ -8,6 +8,8 @@
 //   ref    = 1 << 31 | parameter, or node << 3 | output
 //   slot   = dtype | promotable << 8
 //   root   = ref
+//   split  = number of a placement, or 0: of the parameters, then of the roots,
+//            in a program on all devices of a mesh
 //
 // Shapes of inner nodes follow from the leaves and the attributes, so they are
 // not written. Values of slots are not written either.
@@ -65,9 +67,21 @@ static void write_node(const cx_graph_order *o, cx_graph_key *key,
   }
 }
 
+static void write_placements(const cx_graph_order *o, cx_graph_key *key)
+{
+  for (size_t i = 0; i < o->n_params; i++) {
+    const cx_spmd_placement *p = cx_graph_order_placement(o, i);
+    word(key, p != NULL ? p->number : 0);
+  }
+  for (size_t i = 0; i < o->n_roots; i++) {
+    word(key, o->wanted[i] != NULL ? o->wanted[i]->number : 0);
+  }
+}
+
 bool cx_graph_order_key(cx_graph_order *o)
 {
-  size_t need = 3 + o->n_roots + o->n_params * (2 + 2 * (size_t)CALX_MAX_RANK);
+  size_t need =
+      3 + 2 * o->n_roots + o->n_params * (3 + 2 * (size_t)CALX_MAX_RANK);
   for (size_t i = 0; i < o->n_nodes; i++) need += node_words(o->nodes[i]);
   cx_graph_key *key = &o->key;
   if (!cx_grow(&key->words, &key->capacity, need, sizeof *key->words)) {
@@ -85,6 +99,7 @@ bool cx_graph_order_key(cx_graph_order *o)
   for (size_t i = 0; i < o->n_roots; i++) {
     word(key, cx_graph_order_ref(o, o->roots[i].node, o->roots[i].out));
   }
+  if (o->sharded) write_placements(o, key);
   o->hash = cx_hash_bytes(key->words, key->count * sizeof *key->words, 0);
   return true;
 }

@@ -102,6 +102,7 @@ static calx_status *lower_node(lowering *l, size_t at)
   cx_graph_emit e = { .b = l->b,
                       .node = node,
                       .attrs = node->attrs,
+                      .sharded = l->request->partitions != 0,
                       .in = all,
                       .out = all + node->n_in,
                       .slots = all + node->n_in + node->n_out };
@@ -173,7 +174,17 @@ calx_status *cx_graph_lower(const cx_graph_lowering *request,
   if (status == NULL && request->replicas != 0) {
     cx_hlo_module_attr_int(l.b, "mhlo.num_replicas", request->replicas);
   }
+  if (status == NULL && request->partitions != 0) {
+    cx_hlo_module_attr_int(l.b, "mhlo.num_partitions", request->partitions);
+  }
   if (status == NULL) status = lower_all(&l, out_module);
+  if (status == NULL && request->partitions != 0) {
+    status = cx_graph_shard(request, *out_module);
+    if (status != NULL) {
+      cx_hlo_module_free(*out_module);
+      *out_module = NULL;
+    }
+  }
   cx_arena_free(&l.arena);
   return status;
 }

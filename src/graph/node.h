@@ -85,6 +85,9 @@ typedef struct cx_graph_op {
   void (*emit)(cx_graph_emit *e);
   // Whether it takes and makes complex numbers; others refuse them.
   bool takes_complex;
+  // Of an op that says how its result is split among devices: the placement's
+  // number (spmd/placement.h) in its attributes. NULL: it says nothing.
+  uint32_t (*placement)(const void *attrs);
   // Attributes for people: "stride=2, padding=1". NULL: none.
   void (*describe)(const void *attrs, cx_text *out);
 } cx_graph_op;

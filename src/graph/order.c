@@ -111,6 +111,25 @@ bool cx_graph_order_walk(cx_graph_order *o)
   return true;
 }
 
+bool cx_graph_order_shard(cx_graph_order *o, bool sharded)
+{
+  o->sharded = sharded;
+  if (!sharded) return true;
+  if (!cx_grow(&o->wanted, &o->wanted_capacity, o->n_roots + 1,
+               sizeof *o->wanted)) {
+    return false;
+  }
+  for (size_t i = 0; i < o->n_roots; i++) o->wanted[i] = NULL;
+  return true;
+}
+
+const cx_spmd_placement *cx_graph_order_placement(const cx_graph_order *o,
+                                                  size_t param)
+{
+  const cx_graph_value *p = &o->params[param];
+  return cx_pjrt_buffer_placement(p->node->out[p->out].buffer);
+}
+
 void cx_graph_order_slots(const cx_graph_order *o, uint32_t *words,
                           int64_t *promotable)
 {
@@ -140,6 +159,7 @@ void cx_graph_order_free(cx_graph_order *o)
   cx_free(o->params);
   cx_free(o->roots);
   cx_free(o->aliases);
+  cx_free(o->wanted);
   cx_free(o->key.words);
   cx_free(o->stack);
   *o = (cx_graph_order){ 0 };

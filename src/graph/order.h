@@ -30,6 +30,11 @@ typedef struct cx_graph_order {
   // For each parameter: 1 + the root that takes over its buffer; 0: none.
   uint32_t *aliases;
   size_t aliases_capacity;
+  // Of a program on all devices of a mesh: how each root is to be split, NULL
+  // where that is left to the program. Only where `sharded` is set.
+  const cx_spmd_placement **wanted;
+  size_t wanted_capacity;
+  bool sharded;
   size_t n_slots;  // 32-bit words of all slots, promotable ones included
   size_t n_wide;   // slots of 64 bits
   size_t n_promotable;
@@ -42,6 +47,12 @@ typedef struct cx_graph_order {
 
 // Walks from order->roots (filled by the caller). False: no memory.
 bool cx_graph_order_walk(cx_graph_order *order);
+// Makes it one of a program on all devices, or not (the beginning): no root is
+// wanted in a certain way. False: no memory.
+bool cx_graph_order_shard(cx_graph_order *order, bool sharded);
+// How a parameter lies on the devices; NULL: whole on each.
+const cx_spmd_placement *cx_graph_order_placement(const cx_graph_order *order,
+                                                  size_t param);
 // Writes order->key and hash; aliases must be set (all 0: none).
 bool cx_graph_order_key(cx_graph_order *order);
 // How the key refers to a node's output, which is in the order.

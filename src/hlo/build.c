@@ -89,7 +89,7 @@ cx_hlo_value *cx_hlo_param(cx_hlo_builder *b, size_t index)
   return NULL;
 }
 
-static bool add_named(cx_hlo_module *m, cx_hlo_named_list *list,
+bool cx_hlo_add_named(cx_hlo_module *m, cx_hlo_named_list *list,
                       const char *name, const cx_hlo_attr *attr)
 {
   cx_hlo_named *items = CX_ARENA_ARRAY(&m->arena, cx_hlo_named, list->n + 1);
@@ -116,8 +116,8 @@ void cx_hlo_param_alias(cx_hlo_builder *b, size_t param, size_t result)
     f->param_attrs = CX_ARENA_ARRAY(&m->arena, cx_hlo_named_list, f->n_params);
   }
   if (f->param_attrs == NULL ||
-      !add_named(m, &f->param_attrs[param], "tf.aliasing_output",
-                 cx_hlo_attr_int(m, CX_HLO_I32, (int64_t)result))) {
+      !cx_hlo_add_named(m, &f->param_attrs[param], "tf.aliasing_output",
+                        cx_hlo_attr_int(m, CX_HLO_I32, (int64_t)result))) {
     no_memory(b);
   }
 }
@@ -126,7 +126,7 @@ void cx_hlo_module_attr_int(cx_hlo_builder *b, const char *name, int64_t value)
 {
   if (b->failed != NULL) return;
   const cx_hlo_attr *attr = cx_hlo_attr_int(b->module, CX_HLO_I32, value);
-  if (!add_named(b->module, &b->module->attrs, name, attr)) no_memory(b);
+  if (!cx_hlo_add_named(b->module, &b->module->attrs, name, attr)) no_memory(b);
 }
 
 void cx_hlo_builder_at(cx_hlo_builder *b, const char *file, int line)

@@ -245,6 +245,15 @@ cx_hlo_value *cx_hlo_collective_permute(cx_hlo_builder *b, cx_hlo_value *x,
                                         const int64_t *pairs, size_t n_pairs);
 cx_hlo_value *cx_hlo_replica_id(cx_hlo_builder *b);  // ui32 of rank 0
 
+// ---- shardings ---- attributes of Shardy as texts; the mesh is @mesh
+cx_hlo_value *cx_hlo_sharding_constraint(cx_hlo_builder *b, cx_hlo_value *x,
+                                         const char *sharding);
+// Of a finished module, and of parameter or result i of its entry. False: there
+// is no memory.
+bool cx_hlo_declare_mesh(cx_hlo_module *m, const char *mesh);
+bool cx_hlo_shard_param(cx_hlo_module *m, size_t i, const char *sharding);
+bool cx_hlo_shard_result(cx_hlo_module *m, size_t i, const char *sharding);
+
 // ---- the rest ----
 // THREE_FRY: state tensor<2xui64>; bits of type `type`.
 void cx_hlo_rng_bit_generator(cx_hlo_builder *b, cx_hlo_value *state,

@@ -45,4 +45,9 @@ cx_hlo_body_fn cx_hlo_build_one;
 // The first result; NULL after a failure, or where there is none.
 cx_hlo_value *cx_hlo_build_end(cx_hlo_builder *b, cx_hlo_op *op);
 
+// Adds an attribute to a list. False: there is no memory, also where the
+// attribute is NULL.
+bool cx_hlo_add_named(cx_hlo_module *m, cx_hlo_named_list *list,
+                      const char *name, const cx_hlo_attr *attr);
+
 #endif

@@ -57,6 +57,8 @@ struct calx_tensor {
   uint32_t changed_at;  // place in the device's list + 1
   cx_graph_leaf *leaf;
   calx_tensor *grad;
+  // How every value of it is to be split, see sharding.c; NULL: not marked.
+  const cx_spmd_placement *placement;
   cx_lazy_host *host;
   const char *name, *model;
 };
@@ -224,6 +226,7 @@ struct calx_device {
   int index;
   char name[16];
   cx_pjrt_client *client;
+  bool sharded;  // it stands for all devices of the client: calx_use_spmd()
   cx_mutex lock;
   calx_tensor **changed;  // durable tensors with a value a sync must settle
   size_t n_changed, changed_capacity;
@@ -238,6 +241,14 @@ struct calx_device {
   uint64_t seed, draws;
 };
 
+// Uploads to the device, or to all that it stands for, by the placement. `done`
+// may be NULL for COPY, else it is called once, on failure too.
+calx_status *cx_lazy_buffer_from_host(const calx_device *d,
+                                      const cx_pjrt_shape *shape,
+                                      const cx_spmd_placement *placement,
+                                      const void *data, cx_pjrt_upload mode,
+                                      void (*done)(void *user), void *user,
+                                      cx_pjrt_buffer **out) CALX_MUST_USE;
 // One transfer to a device, begun at `start`.
 void cx_lazy_count_upload(const calx_device *d, int64_t start, size_t bytes);
 // Opens the devices for ranks: an error where they are open for anything else.

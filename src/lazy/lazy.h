@@ -167,6 +167,21 @@ calx_tensor *cx_lazy_tensor_grad(calx_tensor *t);  // NULL: none
 // Takes one ownership of grad (NULL: clears).
 void cx_lazy_tensor_set_grad(calx_tensor *t, calx_tensor *grad);
 
+// ---- shardings --------------------------------------------------------------
+
+// Devices that the programs of this process run on; 0: it does not shard.
+size_t cx_lazy_sharded_count(void);
+// How the tensor is split; NULL: it was not marked.
+const cx_spmd_placement *cx_lazy_tensor_placement(const calx_tensor *t);
+// Marks it, or takes the mark away (NULL).
+void cx_lazy_tensor_set_placement(calx_tensor *t,
+                                  const cx_spmd_placement *placement);
+// Splits a computed value anew; NULL: whole on each device. *out_done is false
+// where the value is pending or has a history: then nothing has happened.
+calx_status *cx_lazy_tensor_reshard(calx_tensor *t,
+                                    const cx_spmd_placement *placement,
+                                    bool *out_done) CALX_MUST_USE;
+
 // ---- recording --------------------------------------------------------------
 
 typedef struct cx_lazy_call {

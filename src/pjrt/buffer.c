@@ -46,6 +46,10 @@ void cx_pjrt_buffer_release(cx_pjrt_buffer *b)
   if (b->raw != NULL) {
     CX_PJRT_DESTROY(b->client->plugin, PJRT_Buffer, .buffer = b->raw);
   }
+  for (size_t d = 0; b->shards != NULL && d < b->client->n_devices; d++) {
+    cx_pjrt_buffer_release(b->shards[d]);
+  }
+  cx_free(b->shards);
   cx_pjrt_client_release(b->client);
   cx_pjrt_count(-1);
   cx_counter_add(&destroyed, 1);
@@ -67,6 +71,7 @@ size_t cx_pjrt_buffer_device(const cx_pjrt_buffer *b)
 bool cx_pjrt_buffer_is_deleted(cx_pjrt_buffer *b)
 {
   if (atomic_load(&b->state) == CX_PJRT_DELETED) return true;
+  if (b->shards != NULL) return cx_pjrt_buffer_is_deleted(b->shards[0]);
   CX_PJRT_DECLARE(args, PJRT_Buffer_IsDeleted, .buffer = b->raw);
   calx_status *status =
       CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_IsDeleted, &args);
@@ -98,6 +103,7 @@ static calx_status *ready_event(cx_pjrt_buffer *b, PJRT_Event **out)
 // the error.
 bool cx_pjrt_buffer_is_ready(cx_pjrt_buffer *b)
 {
+  if (b->shards != NULL) return cx_pjrt_sharded_is_ready(b);
   PJRT_Event *raw = NULL;
   calx_status *status = ready_event(b, &raw);
   bool ready = true;
@@ -112,6 +118,7 @@ bool cx_pjrt_buffer_is_ready(cx_pjrt_buffer *b)
 
 calx_status *cx_pjrt_buffer_await(cx_pjrt_buffer *b)
 {
+  if (b->shards != NULL) return cx_pjrt_sharded_await(b);
   PJRT_Event *raw = NULL;
   CALX_TRY(ready_event(b, &raw));
   return cx_pjrt_event_finish(b->client->plugin, raw);
@@ -301,12 +308,22 @@ static calx_status *check_download(cx_pjrt_buffer *b, const void *dst,
   return check_live(b);
 }
 
+static calx_status *one_device_only(const cx_pjrt_buffer *b)
+{
+  cx_pjrt_shape_text text;
+  return cx_error(CALX_UNIMPLEMENTED,
+                  "%s is on all devices of a mesh; one of a single device is "
+                  "wanted here",
+                  cx_pjrt_shape_str(&b->shape, &text));
+}
+
 // The caller destroys *out_event.
 static calx_status *receive(cx_pjrt_buffer *b, void *dst, size_t size,
                             PJRT_Event **out_event)
 {
   *out_event = NULL;
   CALX_TRY(check_download(b, dst, size));
+  if (b->shards != NULL) return one_device_only(b);
   // A NULL address would ask for the size.
   if (size == 0) return ready_event(b, out_event);
   int64_t minor_to_major[CALX_MAX_RANK] = { 0 };
@@ -335,6 +352,10 @@ static calx_status *receive(cx_pjrt_buffer *b, void *dst, size_t size,
 calx_status *cx_pjrt_buffer_to_host(cx_pjrt_buffer *b, void *dst, size_t size)
 {
   PJRT_Event *raw = NULL;
+  if (b->shards != NULL) {
+    CALX_TRY(check_download(b, dst, size));
+    return cx_pjrt_sharded_to_host(b, dst);
+  }
   CALX_TRY(receive(b, dst, size, &raw));
   return cx_pjrt_event_finish(b->client->plugin, raw);
 }
@@ -365,6 +386,7 @@ calx_status *cx_pjrt_buffer_copy_to_device(cx_pjrt_buffer *b, size_t device,
   cx_pjrt_client *c = b->client;
   CALX_TRY(cx_pjrt_check_device(c, device));
   CALX_TRY(check_live(b));
+  if (b->shards != NULL) return one_device_only(b);
   cx_pjrt_buffer *copy = cx_pjrt_buffer_new(c, device, &b->shape);
   if (copy == NULL) return cx_out_of_memory();
   CX_PJRT_DECLARE(args, PJRT_Buffer_CopyToDevice, .buffer = b->raw,

@@ -1,7 +1,8 @@
 // pjrt/event: a plugin's promise that something is done, or why it failed.
 //
 // An event's handle may be freed at any time: the plugin keeps what it needs,
-// and a callback once registered still runs, once.
+// and a callback once registered still runs, once. An event of several devices
+// is a list of theirs.
 #include "base/alloc.h"
 #include "pjrt/internal.h"
 
@@ -42,17 +43,27 @@ calx_status *cx_pjrt_event_finish(cx_pjrt_plugin *p, PJRT_Event *raw)
 
 calx_status *cx_pjrt_event_await(cx_pjrt_event *e)
 {
-  return await_raw(e->plugin, e->raw);
+  calx_status *status = NULL;
+  for (; e != NULL; e = e->next) {
+    status = cx_status_first(status, await_raw(e->plugin, e->raw));
+  }
+  return status;
 }
 
 // An event that cannot be asked counts as ready: waiting for it tells why.
-bool cx_pjrt_event_is_ready(cx_pjrt_event *e)
+static bool is_ready(cx_pjrt_event *e)
 {
   CX_PJRT_DECLARE(args, PJRT_Event_IsReady, .event = e->raw);
   calx_status *status = CX_PJRT_CALL(e->plugin, PJRT_Event_IsReady, &args);
   bool ready = status != NULL || args.is_ready;
   cx_pjrt_ignore(status);
   return ready;
+}
+
+bool cx_pjrt_event_is_ready(cx_pjrt_event *e)
+{
+  while (e != NULL && is_ready(e)) e = e->next;
+  return e == NULL;
 }
 
 static void run_waiter(PJRT_Error *error, void *user_arg)
@@ -62,9 +73,9 @@ static void run_waiter(PJRT_Error *error, void *user_arg)
   w.fn(w.user, cx_pjrt_take(w.plugin, "an event", error));
 }
 
-calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,
-                                    void (*fn)(void *user, calx_status *status),
-                                    void *user)
+static calx_status *on_ready(cx_pjrt_event *e,
+                             void (*fn)(void *user, calx_status *status),
+                             void *user)
 {
   event_waiter *w = cx_alloc(sizeof *w);
   if (w == NULL) return cx_out_of_memory();
@@ -76,10 +87,56 @@ calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,
   return status;
 }
 
+// The waiter for all events of a list: the last one to fire calls it.
+typedef struct event_group {
+  atomic_size_t left;
+  _Atomic(calx_status *) failed;  // the first failure
+  void (*fn)(void *user, calx_status *status);
+  void *user;
+} event_group;
+
+static void one_of_group(void *user, calx_status *status)
+{
+  event_group *group = user;
+  calx_status *none = NULL;
+  if (status != NULL &&
+      !atomic_compare_exchange_strong(&group->failed, &none, status)) {
+    calx_status_free(status);
+  }
+  if (atomic_fetch_sub(&group->left, 1) != 1) return;
+  event_group all = { .fn = group->fn, .user = group->user };
+  status = atomic_load(&group->failed);
+  cx_free(group);
+  all.fn(all.user, status);
+}
+
+calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,
+                                    void (*fn)(void *user, calx_status *status),
+                                    void *user)
+{
+  if (e->next == NULL) return on_ready(e, fn, user);
+  event_group *group = cx_calloc(1, sizeof *group);
+  if (group == NULL) return cx_out_of_memory();
+  size_t n = 0;
+  for (const cx_pjrt_event *each = e; each != NULL; each = each->next) n++;
+  atomic_init(&group->left, n);
+  group->fn = fn;
+  group->user = user;
+  for (; n > 0; n--) {  // the group may be gone behind the last one
+    cx_pjrt_event *next = e->next;
+    calx_status *status = on_ready(e, one_of_group, group);
+    if (status != NULL) one_of_group(group, status);
+    e = next;
+  }
+  return NULL;
+}
+
 void cx_pjrt_event_free(cx_pjrt_event *e)
 {
-  if (e == NULL) return;
-  cx_pjrt_event_destroy(e->plugin, e->raw);
-  cx_pjrt_count(-1);
-  cx_free(e);
+  for (cx_pjrt_event *next; e != NULL; e = next) {
+    next = e->next;
+    cx_pjrt_event_destroy(e->plugin, e->raw);
+    cx_pjrt_count(-1);
+    cx_free(e);
+  }
 }

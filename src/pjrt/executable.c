@@ -25,6 +25,7 @@ static void executable_free(cx_pjrt_executable *e)
   cx_free(e->params);
   cx_free(e->donated);
   cx_free(e->results);
+  cx_free(e->wholes);
   cx_pjrt_client_release(e->client);
   cx_pjrt_count(-1);
   cx_free(e);
@@ -58,6 +59,10 @@ static bool copy_signature(cx_pjrt_executable *e, const cx_pjrt_signature *s)
     e->donated[i] = s->donated != NULL && s->donated[i];
   }
   for (size_t i = 0; i < s->n_results; i++) e->results[i] = s->results[i];
+  if (s->wholes == NULL) return true;
+  e->wholes = cx_calloc(s->n_results + 1, sizeof *e->wholes);
+  if (e->wholes == NULL) return false;
+  for (size_t i = 0; i < s->n_results; i++) e->wholes[i] = s->wholes[i];
   return true;
 }
 

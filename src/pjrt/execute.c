@@ -65,6 +65,13 @@ static calx_status *check_argument(const execute_call *l, size_t list, size_t i,
         "%s: its buffer belongs to another client, of plugin '%s'",
         describe_position(l, list, i, &where), b->client->plugin->name);
   }
+  if (b->shards != NULL) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "%s: %s is on all devices of a mesh, and the program is "
+                    "that of one device",
+                    describe_position(l, list, i, &where),
+                    cx_pjrt_shape_str(wanted, &wanted_text));
+  }
   if (b->device != l->devices[list]) {
     return cx_invalid("%s: wants a buffer on device %zu, got one on device %zu",
                       describe_position(l, list, i, &where), l->devices[list],

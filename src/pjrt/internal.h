@@ -232,6 +232,7 @@ const char *cx_pjrt_shape_str(const cx_pjrt_shape *shape,
 struct cx_pjrt_event {
   cx_pjrt_plugin *plugin;
   PJRT_Event *raw;
+  cx_pjrt_event *next;  // of an event of several devices: the next one's
 };
 
 // An empty handle. It is made before the call whose event it gets, because
@@ -255,11 +256,24 @@ struct cx_pjrt_buffer {
   size_t device;
   cx_pjrt_shape shape;
   PJRT_Buffer *raw;  // NULL only while it is being made
+  // Of a sharded buffer, which has no raw one: its shards, in the order of the
+  // client's devices, with the shards' shapes. NULL: another buffer.
+  cx_pjrt_buffer **shards;
+  const cx_spmd_placement *placement;  // NULL: it splits nothing
 };
 
 // An empty handle with one reference, to be given its raw buffer.
 cx_pjrt_buffer *cx_pjrt_buffer_new(cx_pjrt_client *c, size_t device,
                                    const cx_pjrt_shape *shape);
+
+// A sharded buffer without shards, and its functions behind those of a buffer.
+cx_pjrt_buffer *cx_pjrt_sharded_new(cx_pjrt_client *c,
+                                    const cx_pjrt_shape *shape,
+                                    const cx_spmd_placement *placement);
+calx_status *cx_pjrt_sharded_await(cx_pjrt_buffer *b) CALX_MUST_USE;
+bool cx_pjrt_sharded_is_ready(cx_pjrt_buffer *b);
+calx_status *cx_pjrt_sharded_to_host(cx_pjrt_buffer *b,
+                                     void *dst) CALX_MUST_USE;
 
 // ---- executables ----
 
@@ -277,6 +291,7 @@ struct cx_pjrt_executable {
   bool *donated;
   size_t n_results;
   cx_pjrt_shape *results;
+  cx_pjrt_whole *wholes;  // of a program of several partitions
 };
 
 // Functions of compiled programs, bound to devices or not.

@@ -268,6 +268,36 @@ static calx_status *pack(const CxPjrt__CompileOptions *message, char **out,
   return NULL;
 }
 
+// One replica of many partitions: partition p runs on the client's device p,
+// the only one of row p.
+static calx_status *encode_partitions(encoder *e, CxPjrt__Build *build,
+                                      CxPjrt__DeviceAssignment *assignment)
+{
+  const size_t n = (size_t)e->options->num_partitions;
+  int64_t *ids = CX_ARENA_ARRAY(&e->arena, int64_t, n);
+  CxPjrt__Computation *rows = CX_ARENA_ARRAY(&e->arena, CxPjrt__Computation, n);
+  assignment->computation_devices =
+      CX_ARENA_ARRAY(&e->arena, CxPjrt__Computation *, n);
+  if (ids == NULL || rows == NULL || assignment->computation_devices == NULL) {
+    return cx_out_of_memory();
+  }
+  for (size_t p = 0; p < n; p++) {
+    ids[p] = e->client != NULL ? e->client->devices[p].id : (int64_t)p;
+    rows[p] = (CxPjrt__Computation)CX_PJRT__COMPUTATION__INIT;
+    rows[p].replica_device_ids = &ids[p];
+    rows[p].n_replica_device_ids = 1;
+    assignment->computation_devices[p] = &rows[p];
+  }
+  assignment->replica_count = 1;
+  assignment->computation_count = (int32_t)n;
+  assignment->n_computation_devices = n;
+  build->device_assignment = assignment;
+  build->num_partitions = (int32_t)n;
+  build->use_spmd_partitioning = true;
+  build->use_shardy_partitioner = true;
+  return NULL;
+}
+
 static calx_status *encode(encoder *e, char **out, size_t *out_size)
 {
   const cx_pjrt_compile_options *o = e->options;
@@ -281,7 +311,9 @@ static calx_status *encode(encoder *e, char **out, size_t *out_size)
   build.num_partitions = 1;
   message.executable_build_options = &build;
   message.compile_portable_executable = o->any_device;
-  if (!o->any_device && (e->client != NULL || o->devices != NULL)) {
+  if (o->num_partitions > 1) {
+    CALX_TRY(encode_partitions(e, &build, &assignment));
+  } else if (!o->any_device && (e->client != NULL || o->devices != NULL)) {
     row.replica_device_ids = CX_ARENA_ARRAY(&e->arena, int64_t, e->n_replicas);
     if (row.replica_device_ids == NULL) return cx_out_of_memory();
     CALX_TRY(device_ids(e, row.replica_device_ids));
@@ -312,6 +344,16 @@ calx_status *cx_pjrt_options_encode(const cx_pjrt_compile_options *o,
     return cx_invalid(
         "a program for any device has one replica, found %" PRId64,
         o->num_replicas);
+  }
+  if (o->num_partitions < 0 ||
+      (o->num_partitions > 1 &&
+       (o->num_replicas > 1 || o->any_device ||
+        (client_or_null != NULL &&
+         (size_t)o->num_partitions != client_or_null->n_devices)))) {
+    return cx_invalid(
+        "num_partitions: wants one replica on all devices of the "
+        "client, found %" PRId64,
+        o->num_partitions);
   }
   encoder e = { .options = o,
                 .client = client_or_null,

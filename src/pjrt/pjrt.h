@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "calx/dtype.h"
 #include "calx/status.h"
+#include "spmd/placement.h"
 
 // ---- plugins: loaded once per file and process, never unloaded ----
 typedef struct cx_pjrt_plugin cx_pjrt_plugin;
@@ -180,6 +181,21 @@ calx_status *cx_pjrt_buffer_to_host(cx_pjrt_buffer *b, void *dst,
 calx_status *cx_pjrt_buffer_to_host_async(
     cx_pjrt_buffer *b, void *dst, size_t size,
     cx_pjrt_event **out_event) CALX_MUST_USE;
+// A sharded buffer is a tensor on all devices of a client, on each a shard of
+// it or, where the placement splits nothing or is NULL, the whole. Its shape is
+// the tensor's. All functions above take it but _copy_to_device and
+// _to_host_async. Uploads a copy of the data.
+calx_status *cx_pjrt_sharded_from_host(cx_pjrt_client *c,
+                                       const cx_pjrt_shape *shape,
+                                       const cx_spmd_placement *placement,
+                                       const void *data,
+                                       cx_pjrt_buffer **out) CALX_MUST_USE;
+// NULL: each device has the whole, or it is no sharded buffer.
+const cx_spmd_placement *cx_pjrt_buffer_placement(const cx_pjrt_buffer *b);
+// The shape of what one device has.
+void cx_pjrt_shard_shape(const cx_pjrt_shape *shape,
+                         const cx_spmd_placement *placement,
+                         cx_pjrt_shape *out);
 calx_status *cx_pjrt_buffer_copy_to_device(cx_pjrt_buffer *b, size_t device,
                                            cx_pjrt_buffer **out) CALX_MUST_USE;
 
@@ -190,6 +206,8 @@ typedef struct cx_pjrt_compile_options {
   int64_t num_replicas;    // 0 = 1
   const int64_t *devices;  // num_replicas device indices (addressable); NULL:
                            // 0, 1, …; ids are looked up
+  int64_t num_partitions;  // 0 = 1; else of one replica, on all devices of the
+                           // client in their order, with Shardy's annotations
   bool everywhere;    // the replicas are spread over all processes that the
                       // client knows of, as many on the first devices of each
   uint32_t launches;  // the first launch's number, equal in all processes; 0:
@@ -200,6 +218,12 @@ typedef struct cx_pjrt_compile_options {
   size_t n_overrides;
 } cx_pjrt_compile_options;
 
+// A result of all partitions together.
+typedef struct cx_pjrt_whole {
+  cx_pjrt_shape shape;
+  const cx_spmd_placement *placement;
+} cx_pjrt_whole;
+
 // The program's signature: arguments are checked against it, and results get
 // its shapes. donated[i]: parameter i aliases a result, and the execution
 // deletes its buffer.
@@ -209,6 +233,9 @@ typedef struct cx_pjrt_signature {
   size_t n_params;
   const cx_pjrt_shape *results;
   size_t n_results;
+  // Of a program of several partitions, [n_results]: the shapes above are those
+  // of one device's shards, and these are the results. NULL: another program.
+  const cx_pjrt_whole *wholes;
 } cx_pjrt_signature;
 
 // Encodes compile options (protobuf); the bytes are also part of cache keys.
@@ -250,6 +277,13 @@ calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device,
                              cx_pjrt_buffer *const *args, size_t n_args,
                              cx_pjrt_buffer **out_results,
                              cx_pjrt_event **out_done) CALX_MUST_USE;
+// A program of several partitions on sharded buffers; results are sharded
+// buffers, and the event fires when all devices are done.
+calx_status *cx_pjrt_execute_sharded(cx_pjrt_executable *e,
+                                     cx_pjrt_buffer *const *args, size_t n_args,
+                                     cx_pjrt_buffer **out_results,
+                                     cx_pjrt_event **out_done) CALX_MUST_USE;
+bool cx_pjrt_executable_is_sharded(const cx_pjrt_executable *e);
 // All replicas in one call: args[r * n_params + i], out_results[r * n_results +
 // i], out_done[r].
 calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,

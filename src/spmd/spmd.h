@@ -7,7 +7,9 @@
 #define CX_SPMD_SPMD_H
 
 #include "base/text.h"
+#include "calx/dtype.h"
 #include "hlo/module.h"
+#include "spmd/mesh.h"
 
 // Whether the program has a mesh.
 bool cx_spmd_has_mesh(const cx_hlo_module *m);
@@ -26,5 +28,10 @@ calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
 
 // Appends the same of n tensors that every partition has whole.
 void cx_spmd_write_whole(size_t n, cx_text *out);
+
+// The axes by which the pass would split each dimension of the entry's results,
+// where the program does not say it of a result. The module stays as it is.
+calx_status *cx_spmd_results(cx_hlo_module *m, uint32_t n_partitions,
+                             cx_spmd_axes (*out)[CALX_MAX_RANK]) CALX_MUST_USE;
 
 #endif

@@ -1,6 +1,7 @@
 // lazy/run/compile: from an order to an executable: lowered, printed, taken
 // from the disk cache or compiled. A program with collectives is compiled for
-// all ranks' devices, any other for whichever device its arguments are on.
+// all ranks' devices, one of a sharded device for all of the client's, any
+// other for whichever device its arguments are on.
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/env.h"
@@ -44,6 +45,7 @@ typedef struct compilation {
   calx_device *device;
   const calx_site *site;
   int replicas;                // 0: it runs on one device
+  int partitions;              // 0: it is not sharded
   const cx_text *text, *bare;  // with and without locations
   const cx_pjrt_signature *signature;
   char *options;
@@ -57,8 +59,34 @@ static void wire_shape(const cx_graph_value *v, cx_pjrt_shape *out)
   cx_pjrt_shape_make(s->dtype, s->dims, s->rank, out);
 }
 
+// Makes of a signature that of one device of several, and says what the results
+// are together. A parameter that is split otherwise than the result that was to
+// take its memory is not donated: see graph/shard.c.
+static calx_status *shard_signature(const cx_graph_order *o, cx_arena *arena,
+                                    const cx_spmd_placement **placements,
+                                    cx_pjrt_shape *shapes, bool *donated,
+                                    cx_pjrt_signature *out)
+{
+  cx_pjrt_whole *wholes = CX_ARENA_ARRAY(arena, cx_pjrt_whole, o->n_roots + 1);
+  if (wholes == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < o->n_params; i++) {
+    const cx_spmd_placement *p = cx_graph_order_placement(o, i);
+    const cx_pjrt_shape whole = shapes[i];
+    cx_pjrt_shard_shape(&whole, p, &shapes[i]);
+    if (donated[i]) donated[i] = placements[o->aliases[i] - 1] == p;
+  }
+  for (size_t r = 0; r < o->n_roots; r++) {
+    cx_pjrt_shape *shape = &shapes[out->n_params + r];
+    wholes[r] = (cx_pjrt_whole){ *shape, placements[r] };
+    cx_pjrt_shard_shape(&wholes[r].shape, placements[r], shape);
+  }
+  out->wholes = wholes;
+  return NULL;
+}
+
 // What the plugin is given beside the text: the shapes, and what is donated.
 static calx_status *make_signature(const cx_graph_order *o, cx_arena *arena,
+                                   const cx_spmd_placement **placements,
                                    cx_pjrt_signature *out)
 {
   const size_t n = o->n_params + (o->n_slots != 0);
@@ -80,7 +108,9 @@ static calx_status *make_signature(const cx_graph_order *o, cx_arena *arena,
                               .n_params = n,
                               .results = shapes + n,
                               .n_results = o->n_roots };
-  return NULL;
+  return o->sharded
+             ? shard_signature(o, arena, placements, shapes, donated, out)
+             : NULL;
 }
 
 // How many replicas a program with collectives has: one for each rank.
@@ -90,14 +120,26 @@ static int replicas_of(const cx_lazy_run *run)
   return together ? cx_world_size(cx_world_self()) : 0;
 }
 
+static int partitions_of(const cx_lazy_run *run)
+{
+  return run->order->sharded
+             ? (int)cx_pjrt_client_device_count(run->device->client)
+             : 0;
+}
+
+// One partition needs no annotations.
 static calx_status *print_program(const cx_lazy_run *run, bool promote,
+                                  const cx_spmd_placement **placements,
                                   cx_text *text, cx_text *bare)
 {
+  const int partitions = partitions_of(run);
   cx_graph_lowering l = { .order = run->order,
                           .name = "calx",
                           .promote = promote,
                           .donate = true,
-                          .replicas = replicas_of(run) };
+                          .replicas = replicas_of(run),
+                          .partitions = partitions > 1 ? partitions : 0,
+                          .placements = placements };
   cx_hlo_module *module;
   CALX_TRY(cx_graph_lower(&l, &module));
   const cx_hlo_print_options options = { .without_locations = bare };
@@ -135,9 +177,10 @@ static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
   // For the one device of each of several processes it is one program too.
   cx_pjrt_compile_options options = {
     .num_replicas = replicas,
+    .num_partitions = c->partitions,
     .everywhere = replicas != 0,
-    .any_device =
-        replicas == 0 && (spread || cx_pjrt_client_device_count(client) > 1)
+    .any_device = replicas == 0 && c->partitions == 0 &&
+                  (spread || cx_pjrt_client_device_count(client) > 1)
   };
   cx_hash hash = cx_hash_bytes(c->bare->data, c->bare->size, 0);
   options.launches = (uint32_t)hash.low | 1;
@@ -172,13 +215,20 @@ calx_status *cx_lazy_compile(const cx_lazy_run *run, bool promote,
   compilation c = { .device = run->device,
                     .site = &run->site,
                     .replicas = replicas_of(run),
+                    .partitions = partitions_of(run),
                     .text = &text,
                     .bare = &bare,
                     .signature = &signature };
   int64_t start = cx_now_ns();
   cx_lazy_trace_compile(run);
-  calx_status *status = print_program(run, promote, &text, &bare);
-  if (status == NULL) status = make_signature(run->order, &arena, &signature);
+  const cx_spmd_placement **placements = CX_ARENA_ARRAY(
+      &arena, const cx_spmd_placement *, run->order->n_roots + 1);
+  calx_status *status =
+      placements != NULL ? print_program(run, promote, placements, &text, &bare)
+                         : cx_out_of_memory();
+  if (status == NULL) {
+    status = make_signature(run->order, &arena, placements, &signature);
+  }
   if (status == NULL) status = compile_printed(&c, out);
   cx_text_free(&text);
   cx_text_free(&bare);
@@ -197,6 +247,11 @@ calx_status *cx_lazy_compile_text(calx_device *device, const cx_text *text,
                                   cx_pjrt_executable **out)
 {
   *out = NULL;
+  if (device->sharded) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "an exported program runs on one device, and "
+                    "calx_use_spmd() was called");
+  }
   compilation c = { .device = device,
                     .site = cx_site(),
                     .text = text,

@@ -22,6 +22,23 @@ void cx_lazy_count_upload(const calx_device *d, int64_t start, size_t bytes)
   cx_trace_ended(CX_SPAN_UPLOAD, d->index, start, (int64_t)bytes, cx_site());
 }
 
+calx_status *cx_lazy_buffer_from_host(const calx_device *d,
+                                      const cx_pjrt_shape *shape,
+                                      const cx_spmd_placement *placement,
+                                      const void *data, cx_pjrt_upload mode,
+                                      void (*done)(void *user), void *user,
+                                      cx_pjrt_buffer **out)
+{
+  if (!d->sharded) {
+    return cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, data,
+                                    mode, done, user, out);
+  }
+  calx_status *status =
+      cx_pjrt_sharded_from_host(d->client, shape, placement, data, out);
+  if (done != NULL) done(user);
+  return status;
+}
+
 calx_status *cx_lazy_upload_words(calx_device *d, const uint32_t *words,
                                   size_t n, cx_pjrt_buffer **out)
 {
@@ -29,8 +46,8 @@ calx_status *cx_lazy_upload_words(calx_device *d, const uint32_t *words,
   const int64_t count = (int64_t)n;
   cx_pjrt_shape_make(CALX_U32, &count, 1, &shape);
   int64_t start = cx_now_ns();
-  CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, &shape, words,
-                                    CX_PJRT_COPY, NULL, NULL, out));
+  CALX_TRY(cx_lazy_buffer_from_host(d, &shape, NULL, words, CX_PJRT_COPY, NULL,
+                                    NULL, out));
   cx_lazy_count_upload(d, start, n * sizeof *words);
   cx_metric_add(&numbers_time, (double)(cx_now_ns() - start));
   return NULL;
@@ -75,12 +92,23 @@ void cx_lazy_launch_count(cx_pjrt_event *done, int64_t start, int device,
   if (done != NULL) time_it(done, &(timing){ start, device, together });
 }
 
+static calx_status *execute_on(const cx_lazy_execution *p,
+                               cx_pjrt_buffer **args, cx_pjrt_buffer **out,
+                               cx_pjrt_event **out_done)
+{
+  if (cx_pjrt_executable_is_sharded(p->executable)) {
+    return cx_pjrt_execute_sharded(p->executable, args, p->n_args, out,
+                                   out_done);
+  }
+  return cx_pjrt_execute(p->executable, (size_t)p->run->device->index, args,
+                         p->n_args, out, out_done);
+}
+
 static calx_status *execute(cx_lazy_execution *p)
 {
   int64_t start = cx_now_ns();
   int device = p->run->device->index;
-  CALX_TRY(cx_pjrt_execute(p->executable, (size_t)device, p->args, p->n_args,
-                           p->out, p->out_done));
+  CALX_TRY(execute_on(p, p->args, p->out, p->out_done));
   cx_lazy_launch_count(*p->out_done, start, device, false);
   return NULL;
 }
@@ -130,9 +158,10 @@ static calx_status *copy_args(const cx_lazy_execution *p,
     size_t size;
     calx_status *status = host_copy(p->args[i], &data, &size);
     if (status == NULL) {
-      status = cx_pjrt_buffer_from_host(d->client, (size_t)d->index,
-                                        cx_pjrt_buffer_shape(p->args[i]), data,
-                                        CX_PJRT_COPY, NULL, NULL, &copies[i]);
+      status =
+          cx_lazy_buffer_from_host(d, cx_pjrt_buffer_shape(p->args[i]),
+                                   cx_pjrt_buffer_placement(p->args[i]), data,
+                                   CX_PJRT_COPY, NULL, NULL, &copies[i]);
     }
     cx_free(data);
     CALX_TRY(status);
@@ -147,9 +176,7 @@ static calx_status *execute_on_copies(const cx_lazy_execution *p,
 {
   cx_pjrt_event *done = NULL;
   CALX_TRY(copy_args(p, copies));
-  calx_status *status =
-      cx_pjrt_execute(p->executable, (size_t)p->run->device->index, copies,
-                      p->n_args, results, &done);
+  calx_status *status = execute_on(p, copies, results, &done);
   if (status == NULL && done != NULL) status = cx_pjrt_event_await(done);
   cx_pjrt_event_free(done);
   return status;

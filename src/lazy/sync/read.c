@@ -33,7 +33,10 @@ static calx_status *compute(calx_device *d, cx_graph_node *node)
   cx_graph_order *o = &d->order;
   calx_status *late = cx_lazy_flight_room(d);
   if (late != NULL) return late;
-  if (!root_node(o, node) || !cx_graph_order_walk(o)) return cx_out_of_memory();
+  if (!root_node(o, node) || !cx_graph_order_walk(o) ||
+      !cx_graph_order_shard(o, d->sharded)) {
+    return cx_out_of_memory();
+  }
   cx_pjrt_buffer **out = cx_calloc(node->n_out, sizeof(cx_pjrt_buffer *));
   if (out == NULL) return cx_out_of_memory();
   cx_lazy_run run = { .device = d, .order = o, .site = *cx_site() };

@@ -98,6 +98,16 @@ bool cx_lazy_targets_collect(calx_device *d, calx_tensor *const *named,
   return collect_outer(d, all);
 }
 
+void cx_lazy_targets_want(cx_graph_order *o, const cx_lazy_targets *all)
+{
+  for (size_t i = 0; i < all->n; i++) {
+    const uint32_t r = all->roots[i];
+    if (r != UINT32_MAX && o->wanted[r] == NULL) {
+      o->wanted[r] = all->tensors[i]->placement;
+    }
+  }
+}
+
 // Distinct values become roots; those that a read computed need no program.
 // Equal values are found by the node's mark; the stamps lie above all walks'.
 bool cx_lazy_targets_roots(cx_graph_order *o, const cx_lazy_targets *all)

@@ -20,6 +20,9 @@ bool cx_lazy_targets_collect(calx_device *d, calx_tensor *const *named,
 // Sets o->roots and all->roots. False: no memory.
 bool cx_lazy_targets_roots(cx_graph_order *o, const cx_lazy_targets *all);
 
+// Sets o->wanted by the marks of the tensors, of which a root's first counts.
+void cx_lazy_targets_want(cx_graph_order *o, const cx_lazy_targets *all);
+
 // Sets order->aliases for the durable tensors among `tensors` whose base nobody
 // else holds; roots[i] is the root of tensors[i]. Returns how many.
 size_t cx_lazy_donate(cx_graph_order *order, calx_tensor *const *tensors,

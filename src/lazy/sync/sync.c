@@ -171,7 +171,10 @@ typedef struct sync_step {
 static calx_status *launch(sync_step *s)
 {
   cx_graph_order *o = &s->device->order;
-  if (!cx_graph_order_walk(o)) return cx_out_of_memory();
+  if (!cx_graph_order_walk(o) || !cx_graph_order_shard(o, s->device->sharded)) {
+    return cx_out_of_memory();
+  }
+  if (s->device->sharded) cx_lazy_targets_want(o, &s->all);
   size_t donated = 0;
   s->run.any_donation = false;
   if (!cx_lazy_eager()) {

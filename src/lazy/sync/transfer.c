@@ -50,7 +50,7 @@ static calx_status *upload(calx_device *d, const cx_graph_shape *shape,
   cx_pjrt_shape_make(shape->dtype, shape->dims, shape->rank, &wire);
   cx_pjrt_buffer *buffer;
   int64_t start = cx_now_ns();
-  CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, &wire, data,
+  CALX_TRY(cx_lazy_buffer_from_host(d, &wire, NULL, data,
                                     borrow ? CX_PJRT_BORROW : CX_PJRT_COPY,
                                     done, user, &buffer));
   cx_lazy_count_upload(d, start, bytes);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "calx/spmd.h"
 #include "lazy/internal.h"
 #include "profiler/profiler.h"
 #include "world/world.h"
@@ -20,6 +21,7 @@ static struct {
   cx_mutex lock;
   atomic_bool open;
   bool for_ranks;  // opened by cx_lazy_devices_claim()
+  bool sharded;    // one device that stands for all: calx_use_spmd()
   pid_t process;   // that opened it
   cx_pjrt_client *client;
   calx_device *devices;
@@ -71,7 +73,7 @@ static void report_alone(void)
 
 static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
 {
-  if (!cx_world_joined()) report_alone();
+  if (!cx_world_joined() && !world.sharded) report_alone();
   const cx_world_info *here = cx_world_self();
   const cx_world_group near = cx_world_local_group();
   cx_pjrt_world w = { .process = here->process,
@@ -118,6 +120,7 @@ static calx_status *open_world(void)
   cx_pjrt_client *client;
   CALX_TRY(open_client(plugin, &client));
   size_t n = cx_pjrt_client_device_count(client);
+  if (world.sharded && n > 1) n = 1;
   calx_device *devices = cx_calloc(n + 1, sizeof *devices);
   if (n == 0 || devices == NULL) {
     cx_free(devices);
@@ -130,6 +133,7 @@ static calx_status *open_world(void)
     return status;
   }
   for (size_t i = 0; i < n; i++) device_init(&devices[i], (int)i, client);
+  devices[0].sharded = world.sharded;
   world.client = client;
   world.devices = devices;
   world.count = (int)n;
@@ -162,7 +166,11 @@ calx_status *cx_lazy_devices_claim(int *out_count)
   calx_status *status = NULL;
   cx_log_hold_begin();
   cx_lock(&world.lock);
-  if (!atomic_load(&world.open)) {
+  if (world.sharded) {
+    status = cx_error(CALX_FAILED_PRECONDITION,
+                      "calx_use_spmd() was called: one program runs on all "
+                      "devices, and no ranks can be started beside it");
+  } else if (!atomic_load(&world.open)) {
     status = open_world();
     world.for_ranks = status == NULL;
   } else if (!world.for_ranks) {
@@ -200,9 +208,17 @@ void cx_lazy_devices_close(void (*release_programs)(void))
     world.count = 0;
     world.for_ranks = false;
     atomic_store(&world.open, false);
+    cx_spmd_placements_free();
   }
+  world.sharded = false;
   cx_unlock(&world.lock);
   cx_log_hold_end();
+}
+
+size_t cx_lazy_sharded_count(void)
+{
+  if (!cx_lazy_devices_are_open() || !world.sharded) return 0;
+  return cx_pjrt_client_device_count(world.client);
 }
 
 calx_device *cx_lazy_device_at(int index)
@@ -299,12 +315,63 @@ calx_status *calx_device_memory(calx_device *device, calx_memory_info *out_info)
       (device = open_devices(&status)) == NULL) {
     return status;
   }
-  cx_pjrt_memory_stats stats;
-  CALX_TRY(cx_pjrt_device_memory_stats(device->client, (size_t)device->index,
-                                       &stats));
-  *out_info = (calx_memory_info){ stats.bytes_in_use, stats.peak_bytes_in_use,
-                                  stats.bytes_limit };
+  const size_t first = (size_t)device->index;
+  const size_t end =
+      device->sharded ? cx_pjrt_client_device_count(device->client) : first + 1;
+  for (size_t i = first; i < end; i++) {
+    cx_pjrt_memory_stats stats;
+    CALX_TRY(cx_pjrt_device_memory_stats(device->client, i, &stats));
+    if (i != first && stats.bytes_in_use <= out_info->bytes_in_use) continue;
+    *out_info = (calx_memory_info){ stats.bytes_in_use, stats.peak_bytes_in_use,
+                                    stats.bytes_limit };
+  }
   return NULL;
+}
+
+// ---- one program on all devices ---------------------------------------------
+
+static calx_status *check_alone(void)
+{
+  cx_world_info rank;
+  CALX_TRY(cx_world_find(&rank));
+  if (rank.processes <= 1) return NULL;
+  return cx_error(CALX_UNIMPLEMENTED,
+                  "use_spmd: one process drives all devices, and this is one "
+                  "of %d, started by %s",
+                  rank.processes, launcher_name(rank.launcher));
+}
+
+calx_status *calx_use_spmd(void)
+{
+  CALX_TRY(check_alone());
+  calx_status *status = NULL;
+  cx_lock(&world.lock);
+  if (!atomic_load(&world.open)) {
+    world.sharded = true;
+  } else if (!world.sharded) {
+    status = cx_error(CALX_FAILED_PRECONDITION,
+                      "use_spmd: a device was used before; call "
+                      "calx_use_spmd() first");
+  }
+  cx_unlock(&world.lock);
+  return status;
+}
+
+bool calx_is_spmd(void)
+{
+  cx_lock(&world.lock);
+  bool sharded = world.sharded;
+  cx_unlock(&world.lock);
+  return sharded;
+}
+
+int calx_spmd_device_count(void)
+{
+  calx_status *status;
+  calx_device *first = open_devices(&status);
+  cx_lazy_scope_pin(status);
+  if (first == NULL) return 0;
+  return (int)cx_pjrt_client_device_count(first->client);
 }
 
 const char *calx_version(void)
