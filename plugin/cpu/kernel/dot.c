@@ -116,6 +116,8 @@ static void run_batches(void *user, int64_t lo, int64_t hi)
 // Rows and columns are divided in tiles.
 #define TILE_ROWS 8
 #define TILE_COLUMNS 48
+// Tiles of rows whose products take eight times as long as packing b.
+#define PACK_TILES 8
 
 static void run_rows(void *user, int64_t lo, int64_t hi)
 {
@@ -129,6 +131,17 @@ static void run_columns(void *user, int64_t lo, int64_t hi)
   product *q = user;
   int64_t end = hi * TILE_COLUMNS < q->p->n ? hi * TILE_COLUMNS : q->p->n;
   multiply(q, q->batch, 0, q->p->m, lo * TILE_COLUMNS, end - lo * TILE_COLUMNS);
+}
+
+// Tiles of a part of the rows. Each part packs all of b, so it has as many rows
+// as pay for that, unless then some threads would have none.
+static int64_t rows_grain(const product *q, int64_t tiles)
+{
+  const cpu_kernel_dot_plan *p = q->p;
+  const int64_t worth = THREAD_WORTH / (TILE_ROWS * p->n * p->k + 1) + 1;
+  const int64_t fair = tiles / cpu_threads_size(q->pool);
+  const int64_t packs = fair < PACK_TILES ? fair : PACK_TILES;
+  return worth > packs ? worth : packs;
 }
 
 static void run_product(void *user)
@@ -145,9 +158,8 @@ static void run_product(void *user)
     if (p->onednn != NULL || p->matmul != NULL) {
       run_batches(q, q->batch, q->batch + 1);
     } else if (p->m >= p->n) {
-      const int64_t tile = TILE_ROWS * p->n * p->k;
-      cpu_threads_for(q->pool, (p->m + TILE_ROWS - 1) / TILE_ROWS,
-                      THREAD_WORTH / (tile + 1) + 1, run_rows, q);
+      const int64_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS;
+      cpu_threads_for(q->pool, tiles, rows_grain(q, tiles), run_rows, q);
     } else {
       const int64_t tile = TILE_COLUMNS * p->m * p->k;
       cpu_threads_for(q->pool, (p->n + TILE_COLUMNS - 1) / TILE_COLUMNS,
