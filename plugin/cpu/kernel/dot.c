@@ -67,21 +67,21 @@ static void use_rows(const cpu_kernel_dot_plan *p, const cpu_kernel_gemm *g,
 static void use_narrow(const cpu_kernel_dot_plan *p, const cpu_kernel_gemm *g,
                        void *panels)
 {
-  const cpu_kernel_narrow n = {
-    .m = g->m,
-    .n = g->n,
-    .k = g->k,
-    .a = g->a,
-    .b = g->b,
-    .a_signed = p->operands[0].view.type == CX_HLO_I8,
-    .b_signed = p->operands[1].view.type == CX_HLO_I8,
-    .a_row = g->a_row,
-    .a_column = g->a_column,
-    .b_row = g->b_row,
-    .b_column = g->b_column,
-    .c = g->c,
-    .ldc = g->ldc
-  };
+  const cpu_kernel_narrow n = { .m = g->m,
+                                .n = g->n,
+                                .k = g->k,
+                                .a = g->a,
+                                .b = g->b,
+                                .a_signed =
+                                    p->operands[0].view.type == CX_HLO_I8,
+                                .b_signed =
+                                    p->operands[1].view.type == CX_HLO_I8,
+                                .a_row = g->a_row,
+                                .a_column = g->a_column,
+                                .b_row = g->b_row,
+                                .b_column = g->b_column,
+                                .c = g->c,
+                                .ldc = g->ldc };
   cpu_kernel_narrow_run(&n, panels);
 }
 

@@ -48,8 +48,8 @@ size_t cpu_kernel_gemm_panels(cpu_kernel_math math, int64_t m, int64_t n,
 // one before.
 #define CPU_KERNEL_MANY_MOST 4
 typedef struct cpu_kernel_many {
-  cpu_kernel_gemm one;      // the first; mode is SET
-  int64_t a_step, b_step;   // elements from one product's operand to the next's
+  cpu_kernel_gemm one;     // the first; mode is SET
+  int64_t a_step, b_step;  // elements from one product's operand to the next's
   int64_t products;
 } cpu_kernel_many;
 void cpu_kernel_many_run(cpu_kernel_math math, const cpu_kernel_many *q);

@@ -1,8 +1,8 @@
 // opt/products: matrix products of narrow types, and slices of products.
 //
 // - A product of two operands that were widened from bf16 to f32, or of a few
-//   rows with a matrix that was widened from bf16, f16 or i8, is one of the narrow
-//   numbers: the kernel widens them as it reads them, exactly.
+//   rows with a matrix that was widened from bf16, f16 or i8, is one of the
+//   narrow numbers: the kernel widens them as it reads them, exactly.
 // - Numbers of less than 8 bits, and floats of 8, are converted first, because
 //   kernels do not take them.
 // - A slice of a product that nothing else uses becomes a product of slices, if

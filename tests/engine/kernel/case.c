@@ -383,7 +383,9 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], dot_size of)
   const bool large = of != SMALL;
   const bool few = of == LARGE && pick(3) == 0;
   const size_t thin = of == THIN ? pick(2) : 0;
-  dot_dims d = { .n_batch = of == TINY ? 1 : few ? 0 : pick(large ? 2 : 3),
+  dot_dims d = { .n_batch = of == TINY ? 1
+                            : few      ? 0
+                                       : pick(large ? 2 : 3),
                  .n_contract = large ? 1 : pick(3) };
   const size_t rank[2] = { d.n_batch + d.n_contract + (large ? 1 : pick(3)),
                            d.n_batch + d.n_contract + (large ? 1 : pick(3)) };
