@@ -186,8 +186,8 @@ static void dots_of_bytes(void **state)
     { CX_HLO_I8, CX_HLO_I8, CX_HLO_I8 },
   };
   for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
-    run_type(large_dot_case, bytes[i], 16, false);
-    run_type(thin_dot_case, bytes[i], 8, false);
+    run_type(large_dot_case, bytes[i], 6, false);
+    run_type(thin_dot_case, bytes[i], 4, false);
   }
 }
 
