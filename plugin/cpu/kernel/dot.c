@@ -64,6 +64,27 @@ static void use_rows(const cpu_kernel_dot_plan *p, const cpu_kernel_gemm *g,
   cpu_kernel_rows_run(&r, packed);
 }
 
+static void use_narrow(const cpu_kernel_dot_plan *p, const cpu_kernel_gemm *g,
+                       void *panels)
+{
+  const cpu_kernel_narrow n = { .m = g->m,
+                                .n = g->n,
+                                .k = g->k,
+                                .a = g->a,
+                                .b = g->b,
+                                .a_signed =
+                                    p->operands[0].view.type == CX_HLO_I8,
+                                .b_signed =
+                                    p->operands[1].view.type == CX_HLO_I8,
+                                .a_row = g->a_row,
+                                .a_column = g->a_column,
+                                .b_row = g->b_row,
+                                .b_column = g->b_column,
+                                .c = g->c,
+                                .ldc = g->ldc };
+  cpu_kernel_narrow_run(&n, panels);
+}
+
 static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
                      int64_t column, int64_t columns)
 {
@@ -95,6 +116,8 @@ static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
       q->panels + (size_t)cpu_kernel_rank(q->pool) * p->panels_each;
   if (p->few_rows || p->few_columns) {
     use_rows(p, &g, panels);
+  } else if (p->narrow) {
+    use_narrow(p, &g, panels);
   } else if (p->matmul != NULL) {
     if (!cpu_kernel_matmul_run(p->matmul, p->divided ? q->pool : NULL, g.a, g.b,
                                g.c, panels)) {
@@ -107,15 +130,45 @@ static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
   }
 }
 
+// Of the one dimension that batches have.
+static void multiply_many(const product *q, int64_t lo, int64_t hi)
+{
+  const cpu_kernel_dot_plan *p = q->p;
+  const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];
+  const cpu_kernel_many many = {
+    .one = { .m = p->m,
+             .n = p->n,
+             .k = p->k,
+             .a = q->planes.lhs + lo * l->batch[0] * p->bytes[0],
+             .b = q->planes.rhs + lo * r->batch[0] * p->bytes[1],
+             .a_row = l->row,
+             .a_column = l->column,
+             .b_row = r->row,
+             .b_column = r->column,
+             .c = q->planes.out + lo * p->m * p->n * p->bytes[2],
+             .ldc = p->n },
+    .a_step = l->batch[0],
+    .b_step = r->batch[0],
+    .products = hi - lo
+  };
+  cpu_kernel_many_run(p->math, &many);
+}
+
 static void run_batches(void *user, int64_t lo, int64_t hi)
 {
   product *q = user;
+  if (q->p->many) {
+    multiply_many(q, lo, hi);
+    return;
+  }
   for (int64_t i = lo; i < hi; i++) multiply(q, i, 0, q->p->m, 0, q->p->n);
 }
 
 // Rows and columns are divided in tiles.
 #define TILE_ROWS 8
 #define TILE_COLUMNS 48
+// Tiles of rows whose products take eight times as long as packing b.
+#define PACK_TILES 8
 
 static void run_rows(void *user, int64_t lo, int64_t hi)
 {
@@ -129,6 +182,18 @@ static void run_columns(void *user, int64_t lo, int64_t hi)
   product *q = user;
   int64_t end = hi * TILE_COLUMNS < q->p->n ? hi * TILE_COLUMNS : q->p->n;
   multiply(q, q->batch, 0, q->p->m, lo * TILE_COLUMNS, end - lo * TILE_COLUMNS);
+}
+
+// Tiles of a part of the rows. Each part packs all of b, so it has as many rows
+// as pay for that, unless then some threads would have fewer parts than others.
+static int64_t rows_grain(const product *q, int64_t tiles)
+{
+  const cpu_kernel_dot_plan *p = q->p;
+  const int64_t worth = THREAD_WORTH / (TILE_ROWS * p->n * p->k + 1) + 1;
+  const int64_t threads = cpu_threads_size(q->pool);
+  const int64_t each = tiles / PACK_TILES / threads;  // parts of a thread
+  const int64_t fair = tiles / (threads * (each > 1 ? each : 1));
+  return worth > fair ? worth : fair;
 }
 
 static void run_product(void *user)
@@ -145,9 +210,8 @@ static void run_product(void *user)
     if (p->onednn != NULL || p->matmul != NULL) {
       run_batches(q, q->batch, q->batch + 1);
     } else if (p->m >= p->n) {
-      const int64_t tile = TILE_ROWS * p->n * p->k;
-      cpu_threads_for(q->pool, (p->m + TILE_ROWS - 1) / TILE_ROWS,
-                      THREAD_WORTH / (tile + 1) + 1, run_rows, q);
+      const int64_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS;
+      cpu_threads_for(q->pool, tiles, rows_grain(q, tiles), run_rows, q);
     } else {
       const int64_t tile = TILE_COLUMNS * p->m * p->k;
       cpu_threads_for(q->pool, (p->n + TILE_COLUMNS - 1) / TILE_COLUMNS,

@@ -4,6 +4,7 @@
 
 #include "kernel/internal.h"
 #include "kernel/matmul.h"
+#include "kernel/narrow.h"
 #include "kernel/onednn.h"
 #include "kernel/rows.h"
 
@@ -19,9 +20,11 @@ typedef struct cpu_kernel_dot_plan {
   cpu_kernel_math math;
   bool complex;
   bool stored;  // the result is computed in scratch and then converted
-  // What computes a product: rows.h, else matmul, else sgemm of onednn, else
-  // gemm.h.
+  // What computes a product: rows.h, else narrow.h, else matmul, else sgemm of
+  // onednn, else gemm.h.
   bool few_rows, few_columns;  // rows.h, at most one
+  bool narrow;                 // both operands are 8-bit integers
+  bool many;                   // tiny ones, a run of batches in one call
   cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
   bool divided;  // each matmul among the threads

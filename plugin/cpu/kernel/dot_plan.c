@@ -20,6 +20,11 @@
 // Below, packing costs less than the preparations of rows.h.
 #define ROWS_COLUMNS 16
 #define ROWS_INNER 8
+// Multiplications from which on packing pairs of 8-bit integers pays.
+#define LEAST_NARROW 4096.0
+// Batches and rows of tiny products that run in one call.
+#define LEAST_MANY 16
+#define MANY_ROWS 16
 // Multiplications from which on a matmul's code is worth its generation.
 #define NATIVE_PRODUCT ((double)(1 << 16))
 
@@ -123,6 +128,7 @@ static bool keeps_type(const cpu_kernel_dot_plan *p, int which, bool native)
 {
   const cx_hlo_elem type = p->operands[which].view.type;
   if (native) return type == CX_HLO_BF16;
+  if (p->narrow) return true;
   return (!p->complex && cpu_kernel_math_is(p->math, type)) ||
          (is_wide(p, which) && cpu_kernel_rows_reads(type));
 }
@@ -185,6 +191,8 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   }
   if (p->few_rows || p->few_columns) {
     p->panels_each = cpu_kernel_rows_scratch(p->few_rows ? p->m : p->n, p->k);
+  } else if (p->narrow) {
+    p->panels_each = cpu_kernel_narrow_panels(p->m, p->n, p->k);
   } else if (p->matmul != NULL) {
     p->panels_each = cpu_kernel_matmul_scratch(p->matmul);
   } else if (p->onednn == NULL) {
@@ -251,6 +259,20 @@ static void plan_rows(cpu_kernel_dot_plan *p)
       !p->few_rows && p->n <= CPU_KERNEL_ROWS_MOST && p->m >= ROWS_COLUMNS;
 }
 
+// Products of 8-bit integers as they are, if neither operand is gathered.
+static void plan_narrow(cpu_kernel_dot_plan *p)
+{
+  if (p->math != CPU_KERNEL_U32 ||
+      !cpu_kernel_narrow_reads(p->operands[0].view.type) ||
+      !cpu_kernel_narrow_reads(p->operands[1].view.type) ||
+      (double)p->m * (double)p->n * (double)p->k < LEAST_NARROW) {
+    return;
+  }
+  p->narrow = true;
+  plan_factors(p, false);
+  p->narrow = !p->factors[0].gathered && !p->factors[1].gathered;
+}
+
 // Chooses what computes the products.
 static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
                           cpu_threads *pool, bool tune)
@@ -259,6 +281,7 @@ static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
   if (any) plan_rows(p);
   const bool rows = p->few_rows || p->few_columns;
   if (any && !rows) plan_native(kernel, p, pool, tune);
+  if (any && !rows) plan_narrow(p);
   if (p->matmul == NULL) {
     p->stored =
         p->complex || !cpu_kernel_math_is(p->math, p->operands[2].view.type);
@@ -276,7 +299,11 @@ static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
   if (p->math == CPU_KERNEL_F32 && any && !rows && !is_small(p)) {
     p->onednn = cpu_kernel_onednn_get();
   }
+  p->many = any && !p->complex && p->d.n_batch == 1 &&
+            p->batches >= LEAST_MANY && p->m <= MANY_ROWS &&
+            p->n <= CPU_KERNEL_MANY_MOST && p->k <= CPU_KERNEL_MANY_MOST;
   if (rows) memcpy(kernel->name, "rows", 5);
+  if (p->narrow) memcpy(kernel->name, "8-bit", 6);
   if (p->onednn != NULL) memcpy(kernel->name, "dnnl_sgemm", 11);
 }
 

@@ -28,6 +28,15 @@ void cpu_kernel_gemm_run(cpu_kernel_math math, const cpu_kernel_gemm *g,
   }
 }
 
+void cpu_kernel_many_run(cpu_kernel_math math, const cpu_kernel_many *q)
+{
+  switch (cpu_kernel_vector_bytes()) {
+    case 64: cpu_kernel_many_64[math](q); break;
+    case 32: cpu_kernel_many_32[math](q); break;
+    default: cpu_kernel_many_16[math](q); break;
+  }
+}
+
 // re = re*re - im*im, im = re*im + im*re; absent planes are zero.
 void cpu_kernel_gemm_planes(cpu_kernel_planes *planes,
                             const cpu_kernel_operand operands[3],

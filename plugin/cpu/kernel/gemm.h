@@ -43,6 +43,17 @@ void cpu_kernel_gemm_run(cpu_kernel_math math, const cpu_kernel_gemm *g,
 size_t cpu_kernel_gemm_panels(cpu_kernel_math math, int64_t m, int64_t n,
                               int64_t k);
 
+// Many products whose inner elements and columns are at most
+// CPU_KERNEL_MANY_MOST each: the result of each is dense and stands behind the
+// one before.
+#define CPU_KERNEL_MANY_MOST 4
+typedef struct cpu_kernel_many {
+  cpu_kernel_gemm one;     // the first; mode is SET
+  int64_t a_step, b_step;  // elements from one product's operand to the next's
+  int64_t products;
+} cpu_kernel_many;
+void cpu_kernel_many_run(cpu_kernel_math math, const cpu_kernel_many *q);
+
 // ---- one vector width; see gemm_width.h ----
 
 // Blocks of a: rows x inner; of b: inner x columns.
@@ -55,5 +66,10 @@ extern cpu_kernel_gemm_fn
     *const cpu_kernel_gemm_16[CPU_KERNEL_MATH_COUNT];  // 16-byte vectors
 extern cpu_kernel_gemm_fn *const cpu_kernel_gemm_32[CPU_KERNEL_MATH_COUNT];
 extern cpu_kernel_gemm_fn *const cpu_kernel_gemm_64[CPU_KERNEL_MATH_COUNT];
+
+typedef void cpu_kernel_many_fn(const cpu_kernel_many *q);
+extern cpu_kernel_many_fn *const cpu_kernel_many_16[CPU_KERNEL_MATH_COUNT];
+extern cpu_kernel_many_fn *const cpu_kernel_many_32[CPU_KERNEL_MATH_COUNT];
+extern cpu_kernel_many_fn *const cpu_kernel_many_64[CPU_KERNEL_MATH_COUNT];
 
 #endif

@@ -67,6 +67,12 @@ static void NAME(pack_b)(const T *b, int64_t row, int64_t column, int64_t k,
                          int64_t n, int64_t width, T *to)
 {
   if (n < width) memset(to, 0, sizeof(T) * (size_t)(width * k));
+  if (column == 1 && n == GEMM_NV * LANES) {  // of a size that compilers know
+    for (int64_t p = 0; p < k; p++) {
+      memcpy(to + p * width, b + p * row, GEMM_NV * GEMM_BYTES);
+    }
+    return;
+  }
   if (column == 1) {
     for (int64_t p = 0; p < k; p++) {
       memcpy(to + p * width, b + p * row, sizeof(T) * (size_t)n);

@@ -1,7 +1,7 @@
 // kernel/gemm_width: the matrix product for one vector width. Each of
 // gemm_16.c, gemm_32.c and gemm_64.c is this text, compiled for other
 // processors, with
-//   GEMM_NAME    the array of functions
+//   GEMM_NAME, GEMM_MANY_NAME   the arrays of functions
 //   GEMM_BYTES   of a vector
 //   GEMM_MR, GEMM_NV   the tile that the registers hold: rows, vectors of
 //                columns
@@ -52,9 +52,31 @@
 #define NAME(x) PASTE(x, _u64)
 #include "kernel/gemm_type.h"
 
+#define INLINE static inline __attribute__((always_inline))
+#define MANY_MOST CPU_KERNEL_MANY_MOST
+#define T float
+#define NAME(x) PASTE(x, _f32)
+#include "kernel/many_type.h"
+#define T double
+#define NAME(x) PASTE(x, _f64)
+#include "kernel/many_type.h"
+#define T uint32_t
+#define NAME(x) PASTE(x, _u32)
+#include "kernel/many_type.h"
+#define T uint64_t
+#define NAME(x) PASTE(x, _u64)
+#include "kernel/many_type.h"
+
 cpu_kernel_gemm_fn *const GEMM_NAME[CPU_KERNEL_MATH_COUNT] = {
   [CPU_KERNEL_F32] = multiply_f32,
   [CPU_KERNEL_F64] = multiply_f64,
   [CPU_KERNEL_U32] = multiply_u32,
   [CPU_KERNEL_U64] = multiply_u64,
+};
+
+cpu_kernel_many_fn *const GEMM_MANY_NAME[CPU_KERNEL_MATH_COUNT] = {
+  [CPU_KERNEL_F32] = products_f32,
+  [CPU_KERNEL_F64] = products_f64,
+  [CPU_KERNEL_U32] = products_u32,
+  [CPU_KERNEL_U64] = products_u64,
 };

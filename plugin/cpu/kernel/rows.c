@@ -3,7 +3,8 @@
 
 bool cpu_kernel_rows_reads(cx_hlo_elem type)
 {
-  return type == CX_HLO_F32 || type == CX_HLO_BF16 || type == CX_HLO_I8;
+  return type == CX_HLO_F32 || type == CX_HLO_BF16 || type == CX_HLO_F16 ||
+         type == CX_HLO_I8;
 }
 
 size_t cpu_kernel_rows_scratch(int64_t m, int64_t k)

@@ -1,6 +1,6 @@
 // kernel/rows: products of a few rows with a matrix, which is read once, as it
-// is in memory: f32, or bf16 or i8 widened in registers. Sums of 128 products
-// are in f32, and these are added up in f64.
+// is in memory: f32, or bf16, f16 or i8 widened in registers. Sums of 128
+// products are in f32, and these are added up in f64.
 #ifndef CPU_KERNEL_ROWS_H
 #define CPU_KERNEL_ROWS_H
 

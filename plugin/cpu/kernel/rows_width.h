@@ -3,6 +3,9 @@
 //   ROWS_NAME    the function
 //   ROWS_BYTES   of a vector
 #include <string.h>
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #include "kernel/half.h"
 #include "kernel/rows.h"
@@ -59,6 +62,26 @@ INLINE float one_bf16(const uint16_t *p)
   return cpu_kernel_bf16_widen(*p);
 }
 
+INLINE float one_f16(const uint16_t *p)
+{
+  return cpu_kernel_f16_widen(*p);
+}
+
+INLINE cpu_kernel_rows_vec load_f16(const uint16_t *p)
+{
+#if ROWS_BYTES == 64 && defined(__AVX512F__)
+  return (cpu_kernel_rows_vec)_mm512_cvtph_ps(
+      _mm256_loadu_si256((const __m256i *)(const void *)p));
+#elif ROWS_BYTES == 32 && defined(__F16C__)
+  return (cpu_kernel_rows_vec)_mm256_cvtph_ps(
+      _mm_loadu_si128((const __m128i *)(const void *)p));
+#else
+  cpu_kernel_rows_vec x;
+  for (int i = 0; i < LANES; i++) x[i] = one_f16(p + i);
+  return x;
+#endif
+}
+
 // In steps that compilers have instructions for.
 INLINE cpu_kernel_rows_vec load_i8(const int8_t *p)
 {
@@ -90,6 +113,9 @@ INLINE float sum_lanes(cpu_kernel_rows_vec x)
 #define T uint16_t
 #define NAME(x) PASTE(x, _bf16)
 #include "kernel/rows_type.h"
+#define T uint16_t
+#define NAME(x) PASTE(x, _f16)
+#include "kernel/rows_type.h"
 #define T int8_t
 #define NAME(x) PASTE(x, _i8)
 #include "kernel/rows_type.h"
@@ -98,6 +124,7 @@ void ROWS_NAME(const cpu_kernel_rows *r)
 {
   switch (r->type) {
     case CX_HLO_BF16: multiply_bf16(r); break;
+    case CX_HLO_F16: multiply_f16(r); break;
     case CX_HLO_I8: multiply_i8(r); break;
     default: multiply_f32(r); break;
   }

@@ -1,8 +1,8 @@
 // opt/products: matrix products of narrow types, and slices of products.
 //
 // - A product of two operands that were widened from bf16 to f32, or of a few
-//   rows with a matrix that was widened from bf16 or i8, is one of the narrow
-//   numbers: the kernel widens them as it reads them, exactly.
+//   rows with a matrix that was widened from bf16, f16 or i8, is one of the
+//   narrow numbers: the kernel widens them as it reads them, exactly.
 // - Numbers of less than 8 bits, and floats of 8, are converted first, because
 //   kernels do not take them.
 // - A slice of a product that nothing else uses becomes a product of slices, if
@@ -54,7 +54,9 @@ static cx_hlo_value *narrow_of(cx_hlo_value *v)
   const cx_hlo_op *op = cpu_opt_made_by(v, CX_HLO_OP_CONVERT);
   if (op == NULL || v->type.tensor.elem != CX_HLO_F32) return v;
   const cx_hlo_elem from = op->operands[0]->type.tensor.elem;
-  return from == CX_HLO_BF16 || from == CX_HLO_I8 ? op->operands[0] : v;
+  const bool read =
+      from == CX_HLO_BF16 || from == CX_HLO_F16 || from == CX_HLO_I8;
+  return read ? op->operands[0] : v;
 }
 
 // The product of the sizes of these dimensions.

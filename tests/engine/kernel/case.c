@@ -366,12 +366,14 @@ static int64_t pick_size(unsigned of)
 }
 
 // `large`: with one row, column and contracted dimension each; sometimes with
-// few rows, for which oneDNN's product is used from a smaller size on.
-typedef enum dot_size { SMALL, LARGE, THIN } dot_size;
+// few rows, for which oneDNN's product is used from a smaller size on. `tiny`:
+// many batches of few rows, columns and contracted elements.
+typedef enum dot_size { SMALL, LARGE, THIN, TINY } dot_size;
 
 // The size of a dimension that only one operand has.
 static int64_t pick_free(dot_size of, bool few, bool thin_side)
 {
+  if (of == TINY) return 1 + (int64_t)pick(5);
   if (of == THIN) return thin_side ? 1 + (int64_t)pick(8) : 16 + pick(600);
   return few ? (thin_side ? 16 : 480) + (int64_t)pick(15) : 45 + pick(60);
 }
@@ -381,7 +383,9 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], dot_size of)
   const bool large = of != SMALL;
   const bool few = of == LARGE && pick(3) == 0;
   const size_t thin = of == THIN ? pick(2) : 0;
-  dot_dims d = { .n_batch = few ? 0 : pick(large ? 2 : 3),
+  dot_dims d = { .n_batch = of == TINY ? 1
+                            : few      ? 0
+                                       : pick(large ? 2 : 3),
                  .n_contract = large ? 1 : pick(3) };
   const size_t rank[2] = { d.n_batch + d.n_contract + (large ? 1 : pick(3)),
                            d.n_batch + d.n_contract + (large ? 1 : pick(3)) };
@@ -398,12 +402,14 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], dot_size of)
     }
   }
   for (size_t k = 0; k < d.n_batch; k++) {
-    dims[1][d.batch[1][k]] = dims[0][d.batch[0][k]] = pick_size(empty);
+    dims[1][d.batch[1][k]] = dims[0][d.batch[0][k]] =
+        of == TINY ? 14 + (int64_t)pick(300) : pick_size(empty);
   }
   for (size_t k = 0; k < d.n_contract; k++) {
     dims[1][d.contract[1][k]] = dims[0][d.contract[0][k]] =
         few          ? 560 + (int64_t)pick(15)
         : of == THIN ? 8 + (int64_t)pick(200)
+        : of == TINY ? 1 + (int64_t)pick(5)
         : large      ? 50 + (int64_t)pick(60)
                      : pick_size(empty == 1 ? 0 : 1);
   }
@@ -441,4 +447,9 @@ void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3])
 void thin_dot_case(kernel_case *c, const cx_hlo_elem elems[3])
 {
   make_dot(c, elems, THIN);
+}
+
+void tiny_dot_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  make_dot(c, elems, TINY);
 }

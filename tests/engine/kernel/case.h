@@ -71,6 +71,8 @@ void dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Few rows or columns.
 void thin_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
+// Many products, of at most 5 inner elements and columns.
+void tiny_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Few channels and many images; many groups of one channel.
 void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);

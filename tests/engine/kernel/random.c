@@ -155,7 +155,7 @@ static void tuned_convolutions(void **state)
   run_all(conv_case, true);
 }
 
-// The other operand is read as it is: f32, bf16 or i8; f16 is widened first.
+// The other operand is read as it is: f32, bf16, f16 or i8.
 static void thin_dots(void **state)
 {
   (void)state;
@@ -166,9 +166,45 @@ static void thin_dots(void **state)
     { CX_HLO_F32, CX_HLO_I8, CX_HLO_F32 },
     { CX_HLO_I8, CX_HLO_F32, CX_HLO_F32 },
     { CX_HLO_F16, CX_HLO_F32, CX_HLO_F32 },
+    { CX_HLO_F16, CX_HLO_F16, CX_HLO_F16 },
+    { CX_HLO_F32, CX_HLO_F16, CX_HLO_F32 },
   };
   for (size_t i = 0; i < sizeof thin / sizeof *thin; i++) {
     run_type(thin_dot_case, thin[i], 4, false);
+  }
+}
+
+// 8-bit integers, all values of them: sums are exact.
+static void dots_of_bytes(void **state)
+{
+  (void)state;
+  static const cx_hlo_elem bytes[][3] = {
+    { CX_HLO_I8, CX_HLO_I8, CX_HLO_I32 },
+    { CX_HLO_I8, CX_HLO_UI8, CX_HLO_I32 },
+    { CX_HLO_UI8, CX_HLO_I8, CX_HLO_I32 },
+    { CX_HLO_UI8, CX_HLO_UI8, CX_HLO_UI32 },
+    { CX_HLO_I8, CX_HLO_I8, CX_HLO_I8 },
+  };
+  for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+    run_type(large_dot_case, bytes[i], 6, false);
+    run_type(thin_dot_case, bytes[i], 4, false);
+  }
+}
+
+// Batches of tiny matrices.
+static void tiny_dots(void **state)
+{
+  (void)state;
+  static const cx_hlo_elem all[][3] = {
+    { CX_HLO_F32, CX_HLO_F32, CX_HLO_F32 },
+    { CX_HLO_F64, CX_HLO_F64, CX_HLO_F64 },
+    { CX_HLO_F16, CX_HLO_F16, CX_HLO_F16 },
+    { CX_HLO_I32, CX_HLO_I32, CX_HLO_I32 },
+    { CX_HLO_I64, CX_HLO_I64, CX_HLO_I64 },
+    { CX_HLO_C64, CX_HLO_C64, CX_HLO_C64 },
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    run_type(tiny_dot_case, all[i], 40, false);
   }
 }
 
@@ -180,6 +216,8 @@ int main(void)
     cmocka_unit_test(large_dots),
     cmocka_unit_test(large_dots_of_bf16),
     cmocka_unit_test(thin_dots),
+    cmocka_unit_test(dots_of_bytes),
+    cmocka_unit_test(tiny_dots),
     cmocka_unit_test(narrow_convolutions),
     cmocka_unit_test(depthwise_convolutions),
     cmocka_unit_test(products),
