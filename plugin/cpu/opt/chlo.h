@@ -5,6 +5,8 @@
 
 #include "opt/emit.h"
 
+// Whether the jit has the function for the operand's type.
+bool cpu_opt_chlo_is_kept(const cx_hlo_op *op);
 cpu_opt_value cpu_opt_chlo_one(cx_hlo_builder *b, cx_hlo_str name,
                                cpu_opt_value x);
 cpu_opt_value cpu_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name,
