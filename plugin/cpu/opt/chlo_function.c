@@ -5,6 +5,7 @@
 // bits is computed in f32 with their precision, because models use it on large
 // tensors.
 #include <math.h>
+#include <string.h>
 
 #include "opt/chlo.h"
 
@@ -41,6 +42,19 @@ static bool is_computed(cx_hlo_elem e)
 {
   return e == CX_HLO_F64 || e == CX_HLO_F32 || e == CX_HLO_F16 ||
          e == CX_HLO_BF16;
+}
+
+cx_hlo_op_kind cpu_opt_chlo_function(cx_hlo_str name, cx_hlo_elem e)
+{
+  if (name.n < 5 || memcmp(name.s, "chlo.", 5) != 0 || !is_computed(e)) {
+    return CX_HLO_OP_OTHER;
+  }
+  name.s += 5;
+  name.n -= 5;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (cx_hlo_str_equal(name, functions[i].name)) return functions[i].kept;
+  }
+  return CX_HLO_OP_OTHER;
 }
 
 bool cpu_opt_chlo_is_kept(const cx_hlo_op *op)
