@@ -140,8 +140,8 @@ static calx_status *check_size(const cx_hlo_module *m, cx_hlo_func *entry)
 // ---- copying ----
 
 // A composite that is a function of CHLO which the jit has: the operation takes
-// less time than the decomposition, but for erf of f32, which is decomposed to
-// a quotient of short polynomials.
+// less time than the decomposition. That of erf on f32 takes as long, and
+// stays.
 static cx_hlo_value *function_of(cpu_opt_walk *w, const cx_hlo_op *op)
 {
   if (op->kind != CX_HLO_OP_COMPOSITE || op->n_operands != 1 ||
