@@ -13,8 +13,8 @@ bool cpu_jit_begin(const cpu_jit_math_env *env, const char *name,
 // Returns `result` from it.
 void cpu_jit_end(cpu_jit_math_env *inner, LLVMValueRef result);
 
-// math_exp.c. exp_pair is exp(x.hi + x.lo), exp_times that by the sum of another
-// pair, of which the second numbers are small against 1 and the first.
+// math_exp.c. exp_pair is exp(x.hi + x.lo), exp_times that by the sum of
+// another pair, of which the second numbers are small against 1 and the first.
 LLVMValueRef cpu_jit_exp(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_expm1(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_logistic(const cpu_jit_ir *m, LLVMValueRef x);

@@ -1,6 +1,6 @@
-// opt/chlo: CHLO's operations become StableHLO, all but those functions of reals
-// that the jit has; openxla/stablehlo, ChloOps.td, defines them. JAX's custom call ApproxTopK
-// becomes StableHLO too.
+// opt/chlo: CHLO's operations become StableHLO, all but those functions of
+// reals that the jit has; openxla/stablehlo, ChloOps.td, defines them. JAX's
+// custom call ApproxTopK becomes StableHLO too.
 #include "opt/chlo.h"
 
 #include <string.h>
