@@ -45,7 +45,8 @@ static long double rsqrtl(long double x)
 static long double erf_invl(long double x)
 {
   const long double a = fabsl(x);
-  if (!(a < 1)) return a == 1 ? copysignl(INFINITY, x) : (long double)NAN;
+  if (!(a < 1))
+    return a == 1 ? copysignl((long double)INFINITY, x) : (long double)NAN;
   const long double slope = 1.1283791670955125738961589031215452L;
   long double y = a / slope, before = -1;
   for (int i = 0; i < 400 && y > before; i++) {
