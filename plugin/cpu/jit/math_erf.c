@@ -51,7 +51,7 @@ static LLVMValueRef gauss_times(const cpu_jit_ir *m, LLVMValueRef a,
   return cpu_jit_exp_times(m, x, by);
 }
 
-// exp(a^2) erfc(a) from 0.92 up to 10.1, where f32 has no smaller number. The
+// exp(a^2) erfc(a) from 0.8 up to 10.1, where f32 has no smaller number. The
 // polynomial's first term is its value at the center, almost a float.
 static cpu_jit_pair scaled_narrow(const cpu_jit_ir *m, LLVMValueRef a)
 {
@@ -85,7 +85,7 @@ LLVMValueRef cpu_jit_erfc(const cpu_jit_ir *m, LLVMValueRef x)
   LLVMValueRef p =
       polynomial(m, m->wide ? &cpu_jit_erf_f64 : &cpu_jit_erf_f32, square);
   LLVMValueRef near = sub(m, sub(m, num(m, 1), x), mul(m, p, x));
-  return choose(m, less(m, magnitude, either(m, 0.93, 1)), near, far);
+  return choose(m, less(m, magnitude, either(m, 0.81, 1)), near, far);
 }
 
 // ---- erf_inv ----
@@ -131,26 +131,53 @@ static LLVMValueRef long_polynomial(const cpu_jit_ir *m, LLVMValueRef x,
 #define LONG(x, terms) \
   long_polynomial(m, x, terms, sizeof(terms) / sizeof(terms)[0])
 
+// The polynomial in w - center without most of its rounding, which the product
+// with x would double.
+static cpu_jit_pair exact_polynomial(const cpu_jit_ir *m,
+                                     const cpu_jit_series *series,
+                                     LLVMValueRef w, double center)
+{
+  LLVMValueRef c = num(m, center), first = num(m, series->terms[0]);
+  LLVMValueRef t = sub(m, w, c);
+  LLVMValueRef rest = polynomial_from(m, series, 1, t);
+  cpu_jit_pair product = product_of(m, rest, t);
+  cpu_jit_pair sum = quick_sum(m, first, product.hi);
+  LLVMValueRef t_lo = sub(m, w, add(m, t, c));
+  LLVMValueRef lo = mad(m, rest, t_lo, product.lo);
+  return (cpu_jit_pair){ sum.hi, add(m, sum.lo, lo) };
+}
+
 // f32 has no w between 15.95 and infinity.
+static LLVMValueRef erf_inv_narrow(const cpu_jit_ir *m, LLVMValueRef x,
+                                   LLVMValueRef w)
+{
+  cpu_jit_pair low = exact_polynomial(m, &cpu_jit_inverse_low_f32, w, 3.125);
+  cpu_jit_pair high =
+      exact_polynomial(m, &cpu_jit_inverse_high_f32, root(m, w), 3.25);
+  LLVMValueRef is_low = less(m, w, num(m, 6.25));
+  LLVMValueRef hi = choose(m, is_low, low.hi, high.hi);
+  LLVMValueRef lo = choose(m, is_low, low.lo, high.lo);
+  return mad(m, hi, x, mul(m, lo, x));
+}
+
+static LLVMValueRef erf_inv_wide(const cpu_jit_ir *m, LLVMValueRef x,
+                                 LLVMValueRef w)
+{
+  LLVMValueRef s = root(m, w);
+  LLVMValueRef low = LONG(sub(m, w, num(m, 3.125)), inverse_low);
+  LLVMValueRef middle = LONG(sub(m, s, num(m, 3.25)), inverse_middle);
+  LLVMValueRef high = LONG(sub(m, s, num(m, 5.125)), inverse_high);
+  high = choose(m, less(m, w, num(m, 16)), middle, high);
+  return mul(m, choose(m, less(m, w, num(m, 6.25)), low, high), x);
+}
+
 LLVMValueRef cpu_jit_erf_inv(const cpu_jit_ir *m, LLVMValueRef x)
 {
   LLVMValueRef one = num(m, 1);
   LLVMValueRef w = mul(m, sub(m, one, x), add(m, one, x));
   w = negative(m, cpu_jit_log(m, w));
-  LLVMValueRef s = root(m, w);
-  LLVMValueRef near = sub(m, w, num(m, 3.125));
-  LLVMValueRef far = sub(m, s, num(m, 3.25));
-  LLVMValueRef low, high;
-  if (m->wide) {
-    LLVMValueRef middle = LONG(far, inverse_middle);
-    low = LONG(near, inverse_low);
-    high = LONG(sub(m, s, num(m, 5.125)), inverse_high);
-    high = choose(m, less(m, w, num(m, 16)), middle, high);
-  } else {
-    low = polynomial(m, &cpu_jit_inverse_low_f32, near);
-    high = polynomial(m, &cpu_jit_inverse_high_f32, far);
-  }
-  LLVMValueRef p = choose(m, less(m, w, num(m, 6.25)), low, high);
+  LLVMValueRef result =
+      m->wide ? erf_inv_wide(m, x, w) : erf_inv_narrow(m, x, w);
   LLVMValueRef at_end = same(m, absolute(m, x), one);
-  return mul(m, choose(m, at_end, infinity(m), p), x);
+  return with_sign(m, choose(m, at_end, infinity(m), result), x);
 }
