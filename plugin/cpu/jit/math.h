@@ -4,9 +4,9 @@
 // scalars and vectors of float and double, with no call to any library: short
 // ones in line, the long ones (power, trigonometry …) as one internal function
 // of the module per type. Errors are at most 2 ulp over the whole range of the
-// arguments; infinities, NaN, signed zeros and denormals are as IEEE 754 and
-// C's Annex F have them. None of it has fast-math flags and none may be given:
-// the sums are ordered.
+// arguments (in f64 4 for erf_inv and 6 for erfc); infinities, NaN, signed
+// zeros and denormals are as IEEE 754 and C's Annex F have them. None of it has
+// fast-math flags and none may be given: the sums are ordered.
 #ifndef CPU_JIT_MATH_H
 #define CPU_JIT_MATH_H
 
@@ -40,7 +40,8 @@ LLVMValueRef cpu_jit_math(const cpu_jit_math_env *env, cpu_jit_function fn,
                           LLVMValueRef x, LLVMValueRef y);
 
 // The same on complex numbers, each as its real and imaginary part. Branch
-// cuts are as in C's Annex G. Not defined for ATAN2 and ERF.
+// cuts are as in C's Annex G. Not defined for ATAN2, ERF and the functions
+// after it.
 void cpu_jit_math_complex(const cpu_jit_math_env *env, cpu_jit_function fn,
                           const LLVMValueRef x[2], const LLVMValueRef y[2],
                           LLVMValueRef out[2]);

@@ -84,6 +84,19 @@ LLVMValueRef cpu_jit_exp_pair(const cpu_jit_ir *m, cpu_jit_pair x)
   return scaled(m, p, &e);
 }
 
+LLVMValueRef cpu_jit_exp_times(const cpu_jit_ir *m, cpu_jit_pair x,
+                               cpu_jit_pair by)
+{
+  reduced e = reduce(m, clamped(m, x.hi), true);
+  LLVMValueRef lo = add(m, e.r.lo, x.lo);
+  LLVMValueRef tail = tail_of(m, (cpu_jit_pair){ e.r.hi, NULL });
+  LLVMValueRef rest = add(m, tail, mad(m, lo, add(m, e.r.hi, tail), lo));
+  cpu_jit_pair p = quick_sum(m, num(m, 1), add(m, e.r.hi, rest));
+  lo = mad(m, p.lo, by.hi, mul(m, p.hi, by.lo));
+  cpu_jit_pair product = product_of(m, p.hi, by.hi);
+  return scaled(m, add(m, product.hi, add(m, product.lo, lo)), &e);
+}
+
 // expm1 by 2^-halvings (0 or 1) as two numbers: 2^n r + (2^n - 1), and the rest
 // with that sum's error.
 static cpu_jit_pair expm1_pair(const cpu_jit_ir *m, LLVMValueRef x,
@@ -119,6 +132,34 @@ LLVMValueRef cpu_jit_logistic(const cpu_jit_ir *m, LLVMValueRef x)
   cpu_jit_pair top = { choose(m, below, e, num(m, 1)), num(m, 0) };
   cpu_jit_pair q = ratio_of(m, top, quick_sum(m, num(m, 1), e));
   return add(m, q.hi, q.lo);
+}
+
+// exp(a) / 4 for a >= 0, where it is twice that which may overflow.
+static LLVMValueRef quarter_exp(const cpu_jit_ir *m, LLVMValueRef a)
+{
+  reduced e = reduce(m, at_most(m, a, either(m, 89.5, 710.6)), false);
+  LLVMValueRef p = add(m, add(m, e.r.hi, tail_of(m, e.r)), num(m, 1));
+  return mul(m, p, power_of_two(m, minus(m, e.n, whole(m, 2))));
+}
+
+// x + x^3 P(x^2) up to 1, (exp(x) - exp(-x)) / 2 beyond.
+LLVMValueRef cpu_jit_sinh(const cpu_jit_ir *m, LLVMValueRef x)
+{
+  LLVMValueRef a = absolute(m, x), square = mul(m, a, a);
+  const cpu_jit_series *series =
+      m->wide ? &cpu_jit_sinh_f64 : &cpu_jit_sinh_f32;
+  LLVMValueRef p = mul(m, polynomial(m, series, square), square);
+  LLVMValueRef near = mad(m, p, a, a);
+  LLVMValueRef q = quarter_exp(m, a);
+  LLVMValueRef far = sub(m, add(m, q, q), quotient(m, num(m, 0.125), q));
+  return with_sign(m, choose(m, less(m, num(m, 1), a), far, near), x);
+}
+
+// (exp(x) + exp(-x)) / 2
+LLVMValueRef cpu_jit_cosh(const cpu_jit_ir *m, LLVMValueRef x)
+{
+  LLVMValueRef q = quarter_exp(m, absolute(m, x));
+  return add(m, add(m, q, q), quotient(m, num(m, 0.125), q));
 }
 
 // x + x^3 P(x^2) near 0, 1 - 2 / (1 + exp(2x)) elsewhere.

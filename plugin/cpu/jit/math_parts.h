@@ -13,13 +13,18 @@ bool cpu_jit_begin(const cpu_jit_math_env *env, const char *name,
 // Returns `result` from it.
 void cpu_jit_end(cpu_jit_math_env *inner, LLVMValueRef result);
 
-// math_exp.c. The last is exp(x.hi + x.lo).
+// math_exp.c. exp_pair is exp(x.hi + x.lo), exp_times that by the sum of
+// another pair, of which the second numbers are small against 1 and the first.
 LLVMValueRef cpu_jit_exp(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_expm1(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_logistic(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_tanh(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_sinh(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_cosh(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_erf(const cpu_jit_ir *m, LLVMValueRef x);
 LLVMValueRef cpu_jit_exp_pair(const cpu_jit_ir *m, cpu_jit_pair x);
+LLVMValueRef cpu_jit_exp_times(const cpu_jit_ir *m, cpu_jit_pair x,
+                               cpu_jit_pair by);
 
 // math_avx512.c: for vectors of 16 or 32 floats where the target has AVX-512.
 bool cpu_jit_has_avx512(const cpu_jit_ir *m);
@@ -36,6 +41,18 @@ LLVMValueRef cpu_jit_log1p(const cpu_jit_ir *m, LLVMValueRef x);
 // times 2^k. k is a real number.
 LLVMValueRef cpu_jit_split(const cpu_jit_ir *m, LLVMValueRef x,
                            LLVMValueRef *out_k);
+
+// math_erf.c
+LLVMValueRef cpu_jit_erfc(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_erf_inv(const cpu_jit_ir *m, LLVMValueRef x);
+
+// math_inverse.c
+LLVMValueRef cpu_jit_asin(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_acos(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_atan(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_asinh(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_acosh(const cpu_jit_ir *m, LLVMValueRef x);
+LLVMValueRef cpu_jit_atanh(const cpu_jit_ir *m, LLVMValueRef x);
 
 // math_trig.c. The first begins blocks of its own.
 LLVMValueRef cpu_jit_trigonometric(const cpu_jit_ir *m, cpu_jit_function fn,

@@ -17,8 +17,12 @@ extern const cpu_jit_series cpu_jit_tanh_f32;
 extern const cpu_jit_series cpu_jit_sin_f32, cpu_jit_sin_f64;
 extern const cpu_jit_series cpu_jit_cos_f32, cpu_jit_cos_f64;
 extern const cpu_jit_series cpu_jit_atan_f32, cpu_jit_atan_f64;
+extern const cpu_jit_series cpu_jit_asin_f32;
+extern const cpu_jit_series cpu_jit_sinh_f32, cpu_jit_sinh_f64;
 extern const cpu_jit_series cpu_jit_erf_f32, cpu_jit_erf_f64;
-extern const cpu_jit_series cpu_jit_erfc_f32, cpu_jit_erfc_f64;
+extern const cpu_jit_series cpu_jit_erfc_f32, cpu_jit_erfc_f64,
+    cpu_jit_erfcx_f32;
+extern const cpu_jit_series cpu_jit_inverse_low_f32, cpu_jit_inverse_high_f32;
 
 // A function of f32 that is odd and ends level, on [0, most] in 16 pieces. The
 // piece of x is in the bits 21 to 24 of x + offset, four to each power of two.

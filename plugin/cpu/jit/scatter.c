@@ -13,6 +13,9 @@
 #define BLOCKS 8  // of the lanes' dimension, of which each is an iteration
 #define BLOCK 32  // elements of a block, at least
 #define PARTS 4   // of another dimension of windows
+// Fewer updates are one iteration: the ends of the blocks are in cache lines
+// that two threads write, which costs more than one thread needs.
+#define LEAST_SPLIT (1 << 19)
 
 typedef struct scatter {
   cpu_jit_env *env;
@@ -274,7 +277,9 @@ static void second_phase(scatter *s, cpu_jit_kernel *k)
   const bool moved = s->lane >= 0 && is_moved(s, s->lane);
   const int64_t size = s->lane >= 0 ? s->updates->dims[s->lane] : 1;
   const int64_t wide = (size / BLOCKS + lanes - 1) / lanes * lanes;
-  const int64_t block = moved ? size : (wide < BLOCK ? BLOCK : wide);
+  const bool whole = moved || cx_hlo_type_elements(s->updates) < LEAST_SPLIT;
+  if (whole) s->parted = -1;
+  const int64_t block = whole ? size : (wide < BLOCK ? BLOCK : wide);
   const int64_t blocks = (size + block - 1) / block;
   const int64_t of = s->parted < 0 ? 1 : s->updates->dims[s->parted];
   const int64_t step = (of + PARTS - 1) / PARTS;

@@ -9,6 +9,7 @@
 #include "kernel/sort.h"
 
 #define PART 32  // keys of which one may be a candidate
+#define FEW 32   // first elements that are kept in order
 
 static bool is_direct(const cpu_kernel_sort_plan *p)
 {
@@ -283,6 +284,45 @@ static void add_candidates(cpu_kernel_sort_line *l, const block_keys *b,
   }
 }
 
+// Puts an item among the `kept` first ones, of which there are *n.
+static void insert(uint64_t *items, int64_t *n, int64_t kept, uint64_t item)
+{
+  int64_t at = *n < kept ? (*n)++ : kept - 1;
+  for (; at > 0 && items[at - 1] > item; at--) items[at] = items[at - 1];
+  items[at] = item;
+}
+
+// The few first elements of 32-bit keys: each that is among those so far is
+// inserted. An item is its key and its place, so that no two are equal.
+static void select_few(cpu_kernel_sort_line *l, int64_t keep)
+{
+  const cpu_kernel_sort_plan *p = l->p;
+  uint64_t *items = l->m.items[0];
+  block_keys b;
+  int64_t n = 0;
+  for (int64_t lo = 0; lo < p->d.n; lo += CPU_KERNEL_SORT_BLOCK) {
+    const int64_t left = p->d.n - lo;
+    const int64_t part =
+        left < CPU_KERNEL_SORT_BLOCK ? left : CPU_KERNEL_SORT_BLOCK;
+    (void)make_keys(l, lo, part, &b);
+    const uint32_t *keys = (const uint32_t *)b.keys;
+    for (int64_t at = 0; at < part; at += PART) {
+      const int64_t end = part - at < PART ? part : at + PART;
+      if (n == keep &&
+          !p->fns->below(keys + at, end - at, items[keep - 1] >> 32)) {
+        continue;
+      }
+      for (int64_t i = at; i < end; i++) {
+        if (n == keep && keys[i] >= items[keep - 1] >> 32) continue;
+        insert(items, &n, keep, (uint64_t)keys[i] << 32 | (uint64_t)(lo + i));
+      }
+    }
+  }
+  l->m.n = n;
+  l->side = 0;
+  write_results(l, 0, n);
+}
+
 static void select_first(cpu_kernel_sort_line *l)
 {
   const cpu_kernel_sort_plan *p = l->p;
@@ -291,6 +331,10 @@ static void select_first(cpu_kernel_sort_line *l)
   bool full = false;
   uint64_t limit = 0;  // only smaller keys are wanted, once it is full
   l->pairs = l->slots = true;
+  if (!p->wide && keep <= FEW) {
+    select_few(l, keep);
+    return;
+  }
   for (int64_t lo = 0; lo < n; lo += CPU_KERNEL_SORT_BLOCK) {
     const int64_t part =
         n - lo < CPU_KERNEL_SORT_BLOCK ? n - lo : CPU_KERNEL_SORT_BLOCK;

@@ -13,6 +13,9 @@
 #include "ref/handler.h"
 
 #define REPEATED_OPS 6  // of one loop
+#define MOST_COPIES 64  // of an operation, at other places
+// What its copies may cost: as much as to write an element and to read it.
+#define COPIES_NS 0.8
 // Of a loop with a root of class ROOT, when another operation is to join: its
 // operands may be computed several times.
 #define ROOT_OPS 12
@@ -65,6 +68,18 @@ static bool takes_operand(const cpu_lower_fusion *f, uint32_t i,
          !(cpu_lower_is_expensive(op) || is_nested_concatenation(op, user));
 }
 
+// Whether operation i is better read from memory than computed at all places
+// where g wants it. Without this, a chain of sums of a value and the same value
+// moved doubles with each link.
+static bool has_many_copies(const cpu_lower_fusion *f, uint32_t i,
+                            const cpu_lower_group *g)
+{
+  const cx_hlo_op *op = f->uses->ops[i];
+  const unsigned copies = cpu_lower_fuse_copies(f, i, g);
+  return copies > MOST_COPIES || (cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
+                                  (copies - 1) * cpu_jit_op_ns(op) > COPIES_NS);
+}
+
 // Whether operation i may be computed in g.
 static bool fits(const cpu_lower_fusion *f, uint32_t i,
                  const cpu_lower_group *g)
@@ -73,7 +88,8 @@ static bool fits(const cpu_lower_fusion *f, uint32_t i,
   const cpu_jit_class class = cpu_jit_class_of(op);
   const bool expensive = cpu_lower_is_expensive(op);
   if (g->kind != CPU_LOWER_GROUP_LOOP || g->n_ops >= CPU_LOWER_FUSE_OPS ||
-      (class != CPU_JIT_ELEMENT && class != CPU_JIT_INDEX)) {
+      (class != CPU_JIT_ELEMENT && class != CPU_JIT_INDEX) ||
+      has_many_copies(f, i, g)) {
     return false;
   }
   if (g->root != NULL && cpu_jit_class_of(g->root) == CPU_JIT_ROOT &&

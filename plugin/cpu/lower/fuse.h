@@ -18,6 +18,9 @@
 // One of the groups that an operation is in.
 typedef struct cpu_lower_member {
   cpu_lower_group *group;
+  // At how many places it is computed for an element of the group: what slices,
+  // pads and the like read is at another place than what they are read with.
+  unsigned copies;
   struct cpu_lower_member *next;
 } cpu_lower_member;
 
@@ -56,6 +59,10 @@ bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,
                                             uint32_t i,
                                             const cpu_lower_group *g,
                                             bool *out_used);
+
+// The copies of operation i if it joins g, which uses it.
+unsigned cpu_lower_fuse_copies(const cpu_lower_fusion *f, uint32_t i,
+                               const cpu_lower_group *g);
 
 // The groups that use the results of an operation.
 typedef struct cpu_lower_users {

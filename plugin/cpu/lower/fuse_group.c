@@ -2,13 +2,43 @@
 // fused. An operation that costs little may be in several.
 #include "lower/fuse.h"
 
+// Many; no sum of two overflows.
+#define MOST_COPIES (1u << 30)
+
+static const cpu_lower_member *member_of(const cpu_lower_fusion *f, uint32_t i,
+                                         const cpu_lower_group *g)
+{
+  const cpu_lower_member *m = f->members[i];
+  while (m != NULL && m->group != g) m = m->next;
+  return m;
+}
+
 bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
                           const cpu_lower_group *g)
 {
-  for (const cpu_lower_member *m = f->members[i]; m != NULL; m = m->next) {
-    if (m->group == g) return true;
+  return member_of(f, i, g) != NULL;
+}
+
+unsigned cpu_lower_fuse_copies(const cpu_lower_fusion *f, uint32_t i,
+                               const cpu_lower_group *g)
+{
+  unsigned here = 0, moved = 0;
+  // A scalar has one place.
+  if (cx_hlo_type_elements(cpu_lower_result_type(f->uses->ops[i])) == 1) {
+    return 1;
   }
-  return false;
+  for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
+    const uint32_t user = f->uses->uses[k].user;
+    const cpu_lower_member *m = member_of(f, user, g);
+    if (m == NULL) continue;
+    if (cpu_jit_class_of(f->uses->ops[user]) == CPU_JIT_INDEX) {
+      moved += m->copies;
+    } else if (m->copies > here) {
+      here = m->copies;
+    }
+    if (moved > MOST_COPIES) moved = MOST_COPIES;
+  }
+  return here + moved > 1 ? here + moved : 1;
 }
 
 bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,
@@ -64,6 +94,7 @@ static calx_status *add_member(cpu_lower_fusion *f, uint32_t i,
   cpu_lower_member *m = CX_ARENA_NEW(&f->c->arena, cpu_lower_member);
   if (m == NULL) return cx_out_of_memory();
   m->group = g;
+  m->copies = cpu_lower_fuse_copies(f, i, g);
   m->next = f->members[i];
   f->members[i] = m;
   return cpu_lower_push(f->c, &g->ops, &g->n_ops, &g->ops_room,

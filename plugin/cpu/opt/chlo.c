@@ -1,6 +1,6 @@
-// opt/chlo: CHLO's operations, all but erf, become StableHLO;
-// openxla/stablehlo, ChloOps.td, defines them. JAX's custom call ApproxTopK
-// becomes StableHLO too.
+// opt/chlo: CHLO's operations become StableHLO, all but those functions of
+// reals that the jit has; openxla/stablehlo, ChloOps.td, defines them. JAX's
+// custom call ApproxTopK becomes StableHLO too.
 #include "opt/chlo.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   for (uint32_t i = 0; i < op->n_results; i++) {
     if (op->results[i].type.non_tensor != NULL) return NULL;
   }
-  if (op->kind == CX_HLO_OP_CHLO_ERF) return NULL;  // the jit has it
+  if (cpu_opt_chlo_is_kept(op)) return NULL;
   if (cx_hlo_str_equal(name, "top_k")) return cpu_opt_top_k(w, op);
   if (op->n_results != 1) return NULL;
   cpu_opt_value r = NULL;

@@ -5,6 +5,11 @@
 
 #include "opt/emit.h"
 
+// The function of CHLO of this name ("chlo.erf") that the jit has for the type;
+// OTHER: none.
+cx_hlo_op_kind cpu_opt_chlo_function(cx_hlo_str name, cx_hlo_elem e);
+// Whether the jit has the function for the operand's type.
+bool cpu_opt_chlo_is_kept(const cx_hlo_op *op);
 cpu_opt_value cpu_opt_chlo_one(cx_hlo_builder *b, cx_hlo_str name,
                                cpu_opt_value x);
 cpu_opt_value cpu_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name,

@@ -152,15 +152,19 @@ static cpu_opt_value unless_zero(cx_hlo_builder *b, cpu_opt_value y,
 
 cpu_opt_parts cpu_opt_csinh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  cpu_opt_value re = times(b, cpu_opt_sinh(b, z.re), cos_of(b, z.im));
-  cpu_opt_value im = times(b, cpu_opt_cosh(b, z.re), sin_of(b, z.im));
+  cpu_opt_value re =
+      times(b, cx_hlo_unary(b, CX_HLO_OP_CHLO_SINH, z.re), cos_of(b, z.im));
+  cpu_opt_value im =
+      times(b, cx_hlo_unary(b, CX_HLO_OP_CHLO_COSH, z.re), sin_of(b, z.im));
   return (cpu_opt_parts){ re, unless_zero(b, z.im, im) };
 }
 
 cpu_opt_parts cpu_opt_ccosh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  cpu_opt_value re = times(b, cpu_opt_cosh(b, z.re), cos_of(b, z.im));
-  cpu_opt_value im = times(b, cpu_opt_sinh(b, z.re), sin_of(b, z.im));
+  cpu_opt_value re =
+      times(b, cx_hlo_unary(b, CX_HLO_OP_CHLO_COSH, z.re), cos_of(b, z.im));
+  cpu_opt_value im =
+      times(b, cx_hlo_unary(b, CX_HLO_OP_CHLO_SINH, z.re), sin_of(b, z.im));
   cpu_opt_value axis = times(b, z.im, cx_hlo_unary(b, CX_HLO_OP_SIGN, z.re));
   return (cpu_opt_parts){ re, choose(b, is_at(b, z.im, 0), axis, im) };
 }

@@ -1,9 +1,11 @@
 // opt/chlo: the operations of CHLO that are functions of elements.
 //
-// Functions are computed in f64 and rounded once to the operand's type; only
-// erfc of 16 bits in f32, because models use it on large tensors. So they use
-// erf, which is an operation of the jit.
+// Functions of reals that the jit has stay what they are: see jit/math.def. The
+// others are computed in f64 and rounded once to the operand's type. erfc of 16
+// bits is computed in f32 with their precision, because models use it on large
+// tensors.
 #include <math.h>
+#include <string.h>
 
 #include "opt/chlo.h"
 
@@ -13,26 +15,59 @@ typedef cpu_opt_value unary_fn(cx_hlo_builder *b, cpu_opt_value x);
 
 typedef struct function {
   const char *name;
+  cx_hlo_op_kind kept;        // of reals; 0: `real` makes it
   unary_fn *real;             // on f64
   cpu_opt_parts_fn *complex;  // on parts of f64; NULL: not defined
-  unary_fn *single;  // on f64 with the precision of f32; NULL: as `real`
 } function;
 
 static const function functions[] = {
-  { "erfc", cpu_opt_erfc, NULL, cpu_opt_erfc_single },
-  { "erf_inv", cpu_opt_erf_inv, NULL, cpu_opt_erf_inv_single },
-  { "lgamma", cpu_opt_lgamma, NULL, NULL },
-  { "digamma", cpu_opt_digamma, NULL, NULL },
-  { "bessel_i1e", cpu_opt_bessel_i1e, NULL, NULL },
-  { "asin", cpu_opt_asin, cpu_opt_casin, NULL },
-  { "acos", cpu_opt_acos, cpu_opt_cacos, NULL },
-  { "atan", cpu_opt_atan, cpu_opt_catan, NULL },
-  { "asinh", cpu_opt_asinh, cpu_opt_casinh, NULL },
-  { "acosh", cpu_opt_acosh, cpu_opt_cacosh, NULL },
-  { "atanh", cpu_opt_atanh, cpu_opt_catanh, NULL },
-  { "sinh", cpu_opt_sinh, cpu_opt_csinh, NULL },
-  { "cosh", cpu_opt_cosh, cpu_opt_ccosh, NULL },
+  { "erf", CX_HLO_OP_CHLO_ERF, NULL, NULL },
+  { "erfc", CX_HLO_OP_CHLO_ERFC, NULL, NULL },
+  { "erf_inv", CX_HLO_OP_CHLO_ERF_INV, NULL, NULL },
+  { "lgamma", 0, cpu_opt_lgamma, NULL },
+  { "digamma", 0, cpu_opt_digamma, NULL },
+  { "bessel_i1e", 0, cpu_opt_bessel_i1e, NULL },
+  { "asin", CX_HLO_OP_CHLO_ASIN, NULL, cpu_opt_casin },
+  { "acos", CX_HLO_OP_CHLO_ACOS, NULL, cpu_opt_cacos },
+  { "atan", CX_HLO_OP_CHLO_ATAN, NULL, cpu_opt_catan },
+  { "asinh", CX_HLO_OP_CHLO_ASINH, NULL, cpu_opt_casinh },
+  { "acosh", CX_HLO_OP_CHLO_ACOSH, NULL, cpu_opt_cacosh },
+  { "atanh", CX_HLO_OP_CHLO_ATANH, NULL, cpu_opt_catanh },
+  { "sinh", CX_HLO_OP_CHLO_SINH, NULL, cpu_opt_csinh },
+  { "cosh", CX_HLO_OP_CHLO_COSH, NULL, cpu_opt_ccosh },
 };
+
+// Types on which the jit computes.
+static bool is_computed(cx_hlo_elem e)
+{
+  return e == CX_HLO_F64 || e == CX_HLO_F32 || e == CX_HLO_F16 ||
+         e == CX_HLO_BF16;
+}
+
+cx_hlo_op_kind cpu_opt_chlo_function(cx_hlo_str name, cx_hlo_elem e)
+{
+  if (name.n < 5 || memcmp(name.s, "chlo.", 5) != 0 || !is_computed(e)) {
+    return CX_HLO_OP_OTHER;
+  }
+  name.s += 5;
+  name.n -= 5;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (cx_hlo_str_equal(name, functions[i].name)) return functions[i].kept;
+  }
+  return CX_HLO_OP_OTHER;
+}
+
+bool cpu_opt_chlo_is_kept(const cx_hlo_op *op)
+{
+  if (op->n_operands != 1) return false;
+  const cx_hlo_elem e = op->operands[0]->type.tensor.elem;
+  if (!is_computed(e)) return false;
+  if (op->kind == CX_HLO_OP_CHLO_ERFC) return cx_hlo_elem_bits(e) > 16;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (functions[i].kept != 0 && functions[i].kept == op->kind) return true;
+  }
+  return false;
+}
 
 static cpu_opt_value apply_complex(cx_hlo_builder *b, const function *f,
                                    cpu_opt_value x)
@@ -54,12 +89,12 @@ static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
     return f->complex == NULL ? NULL : apply_complex(b, f, x);
   }
   if (!cx_hlo_elem_is_float(e)) return NULL;
-  if (f->real == cpu_opt_erfc && cx_hlo_elem_bits(e) <= 16) {
+  if (f->kept == CX_HLO_OP_CHLO_ERFC && cx_hlo_elem_bits(e) <= 16) {
     return converted(b, cpu_opt_erfc_narrow(b, converted(b, x, CX_HLO_F32)), e);
   }
-  const bool wide = e == CX_HLO_F64 || f->single == NULL;
   cpu_opt_value v = converted(b, x, CX_HLO_F64);
-  return converted(b, wide ? f->real(b, v) : f->single(b, v), e);
+  if (f->kept != 0) return converted(b, cx_hlo_unary(b, f->kept, v), e);
+  return converted(b, f->real(b, v), e);
 }
 
 // zeta and polygamma

@@ -117,25 +117,12 @@ cpu_opt_value cpu_opt_copysign(cx_hlo_builder *b, cpu_opt_value x,
 
 // On f32, as accurate as bf16 and f16 need it.
 cpu_opt_value cpu_opt_erfc_narrow(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_erfc(cx_hlo_builder *b, cpu_opt_value x);
-// The precision of f32, computed in f64.
-cpu_opt_value cpu_opt_erfc_single(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_erf_inv_single(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_bessel_i1e(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_lgamma(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_digamma(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_zeta(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value q);
 cpu_opt_value cpu_opt_polygamma(cx_hlo_builder *b, cpu_opt_value n,
                                 cpu_opt_value x);
-cpu_opt_value cpu_opt_asin(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_acos(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_atan(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_asinh(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_acosh(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_atanh(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_sinh(cx_hlo_builder *b, cpu_opt_value x);
-cpu_opt_value cpu_opt_cosh(cx_hlo_builder *b, cpu_opt_value x);
 
 // ---- functions on complex numbers: the parts are f64 ----
 

@@ -40,6 +40,22 @@ static double logistic(double x)
   return (x < 0 ? e : 1) / (1 + e);
 }
 
+// The y of erf(y) = x: from an estimate (S. Winitzki, "A handy approximation
+// for the error function and its inverse", 2008), by Halley's method.
+static double erf_inv(double x)
+{
+  const double a = fabs(x), rest = 1 - a;
+  if (a >= 1) return a == 1 ? copysign(HUGE_VAL, x) : (double)NAN;
+  const double log = log1p(-a * a), b = 2 / (M_PI * 0.147) + log / 2;
+  double y = sqrt(sqrt(b * b - log / 0.147) - b);
+  for (int i = 0; i < 3 && a > 0; i++) {
+    const double off = a < 0.5 ? erf(y) - a : rest - erfc(y);
+    const double step = off / (M_2_SQRTPI * exp(-y * y));
+    y -= step / (1 + y * step);
+  }
+  return copysign(y, x);
+}
+
 #define NONE break
 #define REAL(value, code) EACH(value)
 #define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 static cpu_threads *pool;
 
@@ -117,6 +118,9 @@ static const sort_case sorts[] = {
   { "f32", 4, 1, 70001, 1, true, 0, true },
   { "f32", 4, 3, 70001, 1, false, 0, false },
   { "f32", 4, 5, 3000, 1, true, 10, false },
+  { "f32", 4, 7, 300, 1, true, 10, false },
+  { "f32", 4, 2, 301, 3, false, 32, true },
+  { "f32", 4, 2, 301, 1, true, 33, false },
   { "f32", 4, 2, 3000, 2, false, 750, true },
   { "f32", 4, 2, 3000, 2, false, 751, false },
   { "f64", 8, 3, 50, 1, true, 0, false },
@@ -128,6 +132,7 @@ static const sort_case sorts[] = {
   { "i32", 4, 4, 30000, 1, true, 100, true },
   { "i64", 8, 2, 300, 1, false, 0, true },
   { "i64", 8, 1, 5000, 1, true, 7, false },
+  { "i32", 4, 2, 4000, 1, false, 1, true },
   { "ui8", 1, 2, 90, 2, false, 0, true },
   { "ui8", 1, 1, 6000, 1, true, 0, false },
 };
@@ -280,12 +285,108 @@ static void sorts_as_stable_ones(void **unused)
   }
 }
 
+// ---- scatters ----
+
+#define UPDATES 3000
+#define TARGETS 100
+
+// So many updates of rows that several threads share them: each takes a block
+// of the columns, and where rows are windows of two dimensions a part of those.
+static void scatters_of_many_rows(void **unused)
+{
+  (void)unused;
+  static const char form[] =
+      "func.func @main(%%at: tensor<3000x1xi32>, %%u: tensor<3000x%sxi32>) -> "
+      "tensor<100x%sxi32> {\n"
+      "  %%z = stablehlo.constant dense<0> : tensor<100x%sxi32>\n"
+      "  %%0 = \"stablehlo.scatter\"(%%z, %%at, %%u) "
+      "<{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = "
+      "[%s], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+      "index_vector_dim = 1>}> ({\n"
+      "  ^bb0(%%a: tensor<i32>, %%b: tensor<i32>):\n"
+      "    %%c = stablehlo.add %%a, %%b : tensor<i32>\n"
+      "    stablehlo.return %%c : tensor<i32>\n"
+      "  }) : (tensor<100x%sxi32>, tensor<3000x1xi32>, tensor<3000x%sxi32>) -> "
+      "tensor<100x%sxi32>\n"
+      "  return %%0 : tensor<100x%sxi32>\n}";
+  static const struct {
+    const char *row, *dims;
+    int size;
+  } rows[] = { { "201", "1", 201 }, { "9x25", "1, 2", 225 } };
+  for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+    const char *r = rows[k].row;
+    const int size = rows[k].size;
+    char text[2048];
+    snprintf(text, sizeof text, form, r, r, r, rows[k].dims, r, r, r, r);
+    int32_t *at = malloc(UPDATES * sizeof *at);
+    int32_t *u = malloc((size_t)UPDATES * (size_t)size * sizeof *u);
+    int32_t *want = calloc((size_t)TARGETS * (size_t)size, sizeof *want);
+    uint64_t state = 3;
+    for (int i = 0; i < UPDATES; i++) {
+      // Some are outside, and change nothing.
+      at[i] = (int32_t)(next_number(&state) % (TARGETS + 2)) - 1;
+      for (int j = 0; j < size; j++) {
+        u[i * size + j] = (int32_t)(next_number(&state) % 1000);
+        if (at[i] < 0 || at[i] >= TARGETS) continue;
+        want[at[i] * size + j] += u[i * size + j];
+      }
+    }
+    void *results[1];
+    run_text(text, (void *[]){ at, u }, results);
+    assert_memory_equal(results[0], want,
+                        (size_t)TARGETS * (size_t)size * sizeof *want);
+    free(at);
+    free(u);
+    free(want);
+    free(results[0]);
+  }
+}
+
+// ---- copies ----
+
+// A prefix sum as sums of a value and itself moved by powers of two. Computed
+// in one loop, each link would double the code.
+static void sums_of_moved_values(void **unused)
+{
+  (void)unused;
+  enum { N = 10000, LINKS = 14 };
+  cx_text text = { 0 };
+  cx_text_append(&text,
+                 "func.func @main(%x: tensor<10000xi32>) -> "
+                 "tensor<10000xi32> {\n"
+                 "%z = stablehlo.constant dense<0> : tensor<i32>\n"
+                 "%v0 = stablehlo.add %x, %x : tensor<10000xi32>\n");
+  for (int i = 0; i < LINKS; i++) {
+    cx_text_format(&text,
+                   "%%p%d = stablehlo.pad %%v%d, %%z, low = [%d], high = "
+                   "[-%d], interior = [0] : (tensor<10000xi32>, tensor<i32>) "
+                   "-> tensor<10000xi32>\n"
+                   "%%v%d = stablehlo.add %%v%d, %%p%d : tensor<10000xi32>\n",
+                   i, i, 1 << i, 1 << i, i + 1, i, i);
+  }
+  cx_text_format(&text, "return %%v%d : tensor<10000xi32>\n}", LINKS);
+  int32_t x[N];
+  uint64_t state = 5;
+  for (int i = 0; i < N; i++) x[i] = (int32_t)(next_number(&state) % 100);
+  void *results[1];
+  run_text(cx_text_str(&text), (void *[]){ x }, results);
+  int32_t sum = 0;
+  for (int i = 0; i < N; i++) {
+    sum += 2 * x[i];
+    assert_int_equal(((int32_t *)results[0])[i], sum);
+  }
+  cx_text_free(&text);
+  free(results[0]);
+}
+
 int main(void)
 {
   CHECK_STATUS_OK(cpu_threads_new(2, &pool));
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(scans_of_long_rows),
     cmocka_unit_test(sorts_as_stable_ones),
+    cmocka_unit_test(scatters_of_many_rows),
+    cmocka_unit_test(sums_of_moved_values),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cpu_threads_free(pool);

@@ -93,3 +93,30 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tensor<
   %5 = stablehlo.add %2, %3 : tensor<2xf32>
   return %5, %b : tensor<2xf32>, tensor<2xf32>
 }
+// ==== inline: a composite that is a function of the jit becomes the function
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xi32>) {
+  %0 = stablehlo.composite "chlo.atan" %a {decomposition = @f} : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = stablehlo.composite "chlo.lgamma" %a {decomposition = @g} : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = stablehlo.composite "chlo.atan" %b {decomposition = @h} : (tensor<2xi32>) -> tensor<2xi32>
+  return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xi32>
+}
+func.func private @f(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %1 = stablehlo.constant dense<1.0> : tensor<2xf32>
+  %2 = stablehlo.atan2 %a, %1 : tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+func.func private @g(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %1 = stablehlo.negate %a : tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+func.func private @h(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %1 = stablehlo.negate %a : tensor<2xi32>
+  return %1 : tensor<2xi32>
+}
+// ->
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xi32>) {
+  %0 = chlo.atan %a : tensor<2xf32> -> tensor<2xf32>
+  %1 = stablehlo.negate %a : tensor<2xf32>
+  %2 = stablehlo.negate %b : tensor<2xi32>
+  return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xi32>
+}
