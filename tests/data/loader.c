@@ -366,7 +366,8 @@ int main(void)
     LOADER_TEST(test_generator_small),
     LOADER_TEST(test_generator_places),
     LOADER_TEST(test_generator_refused),
-    // Last: what these leave, a loader's threads may still free in the next test.
+    // Last: what these leave, a loader's threads may still free in the next
+    // test.
     STEP_TEST(test_sync),
     STEP_TEST(test_sync_at_end),
     STEP_TEST(test_failed_step),
