@@ -90,8 +90,11 @@ void bench_text_read(const char *path, bench_text *p)
   for (size_t i = 0; i < f->n_results; i++) {
     shape_of(&f->results[i], &p->results[i]);
   }
-  p->signature = (cx_pjrt_signature){ p->params, p->donated, f->n_params,
-                                      p->results, f->n_results };
+  p->signature = (cx_pjrt_signature){ .params = p->params,
+                                      .donated = p->donated,
+                                      .n_params = f->n_params,
+                                      .results = p->results,
+                                      .n_results = f->n_results };
   read_ranges(p);
 }
 
