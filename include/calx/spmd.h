@@ -10,8 +10,9 @@
  * it.
  *
  *   CALX_TRY(calx_use_spmd());
- *   calx_mesh *mesh = calx_mesh_new(CALX_SHAPE(2, 4), CALX_AXES("data",
- * "model")); calx_mark_sharding(weight, mesh, CALX_AXES("model", NULL));
+ *   calx_mesh *mesh =
+ *       calx_mesh_new(CALX_SHAPE(2, 4), CALX_AXES("data", "model"));
+ *   calx_mark_sharding(weight, mesh, CALX_AXES("model", NULL));
  *   calx_mark_sharding(batch.data, mesh, CALX_AXES("data", NULL));
  */
 #ifndef CALX_SPMD_H

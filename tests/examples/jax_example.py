@@ -2,7 +2,10 @@
 examples/jax on the engine and on XLA's CPU client.
 
 Both run with the same OPTIONs, each in a process of its own. Their first losses
-are compared: later ones drift apart by rounding. The last number that the engine's
+are compared. Later ones drift apart: where rounding puts an input of relu on the
+other side of zero, a gradient changes by some percent. From the same parameters,
+40 steps of resnet.py had gradients that differ from float64's by at most 4e-6 on
+both clients, but for 3 such steps here and 2 on XLA's. The last number that the engine's
 run prints after WORD must reach BOUND: a loss below it, an accuracy above.
 """
 
