@@ -1,10 +1,18 @@
 // spmd/choose: the axes along which an operation is cut.
 //
 // Each factor gets axes, no axis twice. An axis can serve several factors, and
-// three orders of choosing are tried: that of the results first, that of the
-// contracted indices first, that of the operands first. The order counts that
-// moves the fewest bytes; of equal ones the first.
+// several orders of choosing are tried. The one counts that moves the fewest
+// bytes; of equal ones the first.
 #include "spmd/internal.h"
+
+// Whose axes are given first.
+typedef enum order {
+  RESULTS_FIRST,
+  CONTRACTED_FIRST,
+  OPERANDS_FIRST,
+  CONTRACTED_WHOLE,  // only of light operations: contracted indices get none
+  ORDERS
+} order;
 
 // ---- the axes of the factors ----
 
@@ -142,17 +150,17 @@ static double cost_of(const cx_spmd_state *s, const cx_spmd_rule *r,
 // ---- the choice ----
 
 static cx_spmd_axes *try_order(cx_spmd_state *s, const cx_spmd_rule *r,
-                               size_t n_operands, int order,
+                               size_t n_operands, order o,
                                cx_spmd_sharding *parts)
 {
   cx_spmd_axes *axes =
       CX_ARENA_ARRAY(&s->arena, cx_spmd_axes, r->n_factors + 1);
   if (axes == NULL) return NULL;
-  if (order == 1) take(s, r, 0, n_operands, true, axes);
-  if (order == 2) take(s, r, 0, n_operands, false, axes);
+  if (o == CONTRACTED_FIRST) take(s, r, 0, n_operands, true, axes);
+  if (o == OPERANDS_FIRST) take(s, r, 0, n_operands, false, axes);
   take(s, r, n_operands, r->n_tensors, false, axes);
   take(s, r, 0, n_operands, false, axes);
-  take(s, r, 0, n_operands, true, axes);
+  if (o != CONTRACTED_WHOLE) take(s, r, 0, n_operands, true, axes);
   for (size_t t = 0; t < r->n_tensors; t++) {
     if (!split_of(s, r, t, axes, &parts[t])) return NULL;
   }
@@ -173,14 +181,15 @@ const cx_spmd_axes *cx_spmd_choose(cx_spmd_state *s, const cx_spmd_rule *r,
                                    size_t n_operands, cx_spmd_sharding *parts)
 {
   double least = 0;
-  int best = 0;
-  for (int order = 0; order < 3; order++) {
-    const cx_spmd_axes *axes = try_order(s, r, n_operands, order, parts);
+  order best = RESULTS_FIRST;
+  for (order o = RESULTS_FIRST; o < ORDERS; o++) {
+    if (o == CONTRACTED_WHOLE && !r->is_light) continue;
+    const cx_spmd_axes *axes = try_order(s, r, n_operands, o, parts);
     if (axes == NULL) return NULL;
     const double cost = cost_of(s, r, n_operands, axes, parts);
-    if (order == 0 || cost < least) {
+    if (o == RESULTS_FIRST || cost < least) {
       least = cost;
-      best = order;
+      best = o;
     }
   }
   return try_order(s, r, n_operands, best, parts);

@@ -21,6 +21,9 @@ typedef struct cx_spmd_rule {
   // the results, which `combine` combines.
   bool *reduces;
   cx_hlo_op_kind combine;
+  // It takes so little work that contracted indices may stay whole: each device
+  // then does the work of all.
+  bool is_light;
   // [n_factors]: a dimension in which indices choose elements. Cut along it,
   // a device takes those indices that are in its block.
   bool *indexed;

@@ -139,6 +139,7 @@ static bool has_parts(const scatter_rule *s, const cx_hlo_op *op)
     return false;
   }
   s->r->combine = how->kind;
+  s->r->is_light = true;
   return true;
 }
 

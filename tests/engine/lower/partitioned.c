@@ -60,6 +60,46 @@ static void test_recorded(void **state)
   cx_free(data);
 }
 
+// ---- what moves ----
+
+// Adds n updates, of which each device has a part, into zeros of so many rows.
+static void check_moves(int rows, int n, const char *there, const char *absent)
+{
+  cx_text text = { 0 }, out = { 0 };
+  cx_text_format(
+      &text,
+      "sdy.mesh @mesh = <[\"a\"=2, \"b\"=2]>\n"
+      "func.func @main(%%i: tensor<%dx1xi32> {sdy.sharding = "
+      "#sdy.sharding<@mesh, [{\"a\", \"b\"}, {}]>}, %%u: tensor<%dx8xf32> "
+      "{sdy.sharding = #sdy.sharding<@mesh, [{\"a\", \"b\"}, {}]>}) -> "
+      "tensor<%dx8xf32> {\n"
+      "%%z = stablehlo.constant dense<0.0> : tensor<%dx8xf32>\n"
+      "%%s = \"stablehlo.scatter\"(%%z, %%i, %%u) <{scatter_dimension_numbers = "
+      "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
+      "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n"
+      "^bb0(%%p: tensor<f32>, %%q: tensor<f32>):\n"
+      "%%r = stablehlo.add %%p, %%q : tensor<f32>\n"
+      "stablehlo.return %%r : tensor<f32>\n"
+      "}) : (tensor<%dx8xf32>, tensor<%dx1xi32>, tensor<%dx8xf32>) -> "
+      "tensor<%dx8xf32>\n"
+      "return %%s : tensor<%dx8xf32>\n}\n",
+      n, n, rows, rows, rows, n, n, rows, rows);
+  const cpu_lower_compile_options options = { .n_partitions = DEVICES };
+  CHECK_STATUS_OK(
+      cpu_lower_optimized(cx_text_str(&text), text.size, &options, &out));
+  assert_non_null(strstr(cx_text_str(&out), there));
+  assert_null(strstr(cx_text_str(&out), absent));
+  cx_text_free(&text);
+  cx_text_free(&out);
+}
+
+static void test_fewest_bytes(void **state)
+{
+  (void)state;
+  check_moves(4096, 64, "all_gather", "all_reduce");  // the updates
+  check_moves(4, 4096, "all_reduce", "all_gather");   // the table
+}
+
 // ---- refused ----
 
 #define AB "<[\"a\"=2, \"b\"=2]>"
@@ -145,6 +185,7 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test(test_recorded),
+                                      cmocka_unit_test(test_fewest_bytes),
                                       cmocka_unit_test(test_refused) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
