@@ -55,7 +55,9 @@ static int is_bound(const calx_status *status)
 {
   const char *message = calx_status_message(status);
   return strstr(message, "nests deeper") != NULL ||
-         strstr(message, "more than") != NULL;
+         (strstr(message, "more than") != NULL &&
+          (strstr(message, " parts") != NULL ||
+           strstr(message, " bytes") != NULL));
 }
 
 static cx_hlo_module *read_back(const cx_text *bytes)

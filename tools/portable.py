@@ -30,6 +30,7 @@ def run(*command, **options):
 
 def compile_portable(build, *targets):
     """Configures the build and compiles the targets; none: all."""
+    build = build.resolve()
     # A plugin is never looked for where this was built.
     run("cmake", "--preset", "release", "-S", ROOT, "-B", build,
         "-DCALX_PORTABLE=ON", "-DCALX_TESTS=OFF", "-DCALX_EXAMPLES=OFF",

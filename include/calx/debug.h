@@ -136,7 +136,8 @@ CALX_API void calx_trace_end(void);
  */
 CALX_API char *calx_graph_str(calx_tensor *tensor);
 /** The StableHLO text that the tensor's value would be computed by, as
- *  CALX_DUMP writes it. @shape any @errors through the scope */
+ *  CALX_DUMP writes it; after calx_use_spmd() without the annotations of how it
+ *  is split. @shape any @errors through the scope */
 CALX_API char *calx_stablehlo_str(calx_tensor *tensor);
 
 #ifdef __cplusplus

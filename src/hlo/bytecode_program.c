@@ -36,6 +36,16 @@ static calx_status *define(cx_hlo_bytecode *b, numbers *n, cx_hlo_value *value,
   return NULL;
 }
 
+// All in a type, which is gone through again for each use. A tensor: 0.
+static size_t count_parts(const cx_hlo_any *type)
+{
+  const cx_hlo_non_tensor *t = type->non_tensor;
+  if (t == NULL) return 0;
+  size_t n = 1;
+  for (size_t i = 0; i < t->n_parts; i++) n += 1 + count_parts(&t->parts[i]);
+  return n;
+}
+
 // operands ::= count value*, pushed with their types
 static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                   cx_hlo_parts *p)
@@ -50,6 +60,12 @@ static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     if (value == NULL) {
       return CX_HLO_BYTES_FAIL(b, at, "value %zu is used before it is defined",
                                id);
+    }
+    r->expanded += count_parts(&value->type);
+    if (r->expanded > CX_HLO_EXPANSION) {
+      return CX_HLO_BYTES_FAIL(b, at,
+                               "attributes and types have more than %d parts",
+                               CX_HLO_EXPANSION);
     }
     CALX_TRY(CX_HLO_PUSH(r->use_stack, (cx_hlo_use){ value, at }));
     CALX_TRY(cx_hlo_push_type(r, &value->type));
@@ -144,10 +160,12 @@ static calx_status *read_region(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   CALX_TRY(cx_hlo_bytes_count(b, in, &blocks));
   if (blocks == 0) return NULL;
   CALX_TRY(cx_hlo_bytes_count(b, in, &count));
-  // Each value takes a byte or more of the file.
-  if (base + count > (size_t)(b->r->scan.end - b->r->scan.start)) {
+  // Each value takes a byte or more of the file, in one region.
+  const size_t most = (size_t)(b->r->scan.end - b->r->scan.start);
+  if (count > most - b->declared) {
     return CX_HLO_BYTES_FAIL(b, in->at, "more values than the file holds");
   }
+  b->declared += count;
   if (!cx_grow(&b->values.v, &b->values.capacity, base + count,
                sizeof *b->values.v)) {
     return cx_out_of_memory();

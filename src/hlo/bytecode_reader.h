@@ -89,6 +89,7 @@ typedef struct cx_hlo_bytecode {
   size_t n_strings, n_dialects, n_op_names, n_attrs, n_types, n_properties;
   size_t parts;   // of the entry that is being read
   size_t n_open;  // entries that are being read, each inside of the one before
+  size_t declared;  // values of all regions so far
   // The values that can be used now; those of an isolated operation begin at
   // `scope`.
   CX_HLO_STACK(cx_hlo_value *) values;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
 
 // ---- names ----
@@ -48,12 +49,9 @@ calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
   cx_text_append_n(&text, dialect.s, dialect.n);
   cx_text_char(&text, '.');
   cx_text_append_n(&text, name.s, name.n);
-  const char *full = cx_text_str(&text);
-  calx_status *status =
-      cx_text_failed(&text)
-          ? cx_out_of_memory()
-          : cx_hlo_reader_str(b->r, full, strlen(full), &out->name);
-  cx_text_free(&text);
+  text.size = strlen(cx_text_str(&text));  // up to a zero byte
+  calx_status *status = cx_hlo_bytes_take_text(
+      b, b->sections[CX_HLO_SECTION_DIALECTS].at, &text, &out->name);
   if (status == NULL) {
     out->kind = cx_hlo_op_find(&b->r->ops, out->name.s, out->name.n);
     out->role = role_of(out->name);

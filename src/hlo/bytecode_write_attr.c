@@ -332,7 +332,7 @@ size_t cx_hlo_write_attr(cx_hlo_bytecode_writer *w, const cx_hlo_attr *attr,
   }
   if (put_attr(w, attr, vhlo)) return take(w, vhlo, mark);
   if (put_plain(w, attr)) return take(w, false, mark);
-  if (attr->kind == CX_HLO_ATTR_CHOICE) {  // only CHLO has them outside of VHLO
+  if (attr->kind == CX_HLO_ATTR_CHOICE && w->in_chlo) {
     cx_text_format(
         &w->out, "#chlo<%s %s>", cx_hlo_choice_name((cx_hlo_choice)attr->which),
         cx_hlo_choice_value((cx_hlo_choice)attr->which, attr->as.integer));

@@ -228,7 +228,10 @@ static void put_other(cx_hlo_bytecode_writer *w, const cx_hlo_op *op,
   put_head(w, cx_hlo_write_dialect(w, name.s, (size_t)(dot - name.s)), dot + 1,
            name.n - (size_t)(dot + 1 - name.s),
            parts_of(op) | (has_attrs(op) ? CX_HLO_HAS_ATTRS : 0u), op->loc);
-  if (has_attrs(op) && !put_other_attrs(w, op)) {
+  w->in_chlo = dot - name.s == 4 && memcmp(name.s, "chlo", 4) == 0;
+  const bool fits = !has_attrs(op) || put_other_attrs(w, op);
+  w->in_chlo = false;
+  if (!fits) {
     CX_HLO_WRITE_FAIL(w, CALX_UNIMPLEMENTED,
                       "bytecode: '%.*s' has more than %d attributes",
                       (int)name.n, name.s, CX_HLO_MOST_PROPERTIES);

@@ -35,6 +35,7 @@ enum { CX_HLO_WRITES_BUILTIN, CX_HLO_WRITES_VHLO };
 
 typedef struct cx_hlo_bytecode_writer {
   calx_status *status;  // the first error
+  bool in_chlo;         // the attributes of an operation of CHLO are written
   cx_text out;
   cx_hlo_pool strings, dialects, op_names, attrs, types, properties;
   // By the number of a value: its number in the file, in VHLO's type and in the

@@ -71,6 +71,15 @@ calx_status *cx_io_copy_to_device(calx_tensor *t, const calx_tensor *like,
                                 : copy_from_device(t, like, dtype, out_tensor);
 }
 
+// The value gets the split that `to` is marked with.
+static calx_status *split_like(const calx_tensor *to, calx_tensor *value)
+{
+  const cx_spmd_placement *placement = cx_lazy_tensor_placement(to);
+  bool done;  // a pending value is split by the sync that computes it
+  return placement == NULL ? NULL
+                           : cx_lazy_tensor_reshard(value, placement, &done);
+}
+
 calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
 {
   if (to == t) return NULL;
@@ -80,6 +89,11 @@ calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
   }
   calx_tensor *value;
   CALX_TRY(cx_io_copy_to_device(t, to, calx_tensor_dtype(to), &value));
+  calx_status *status = split_like(to, value);
+  if (status != NULL) {
+    calx_release(value);
+    return status;
+  }
   plan->changes[plan->n++] = (cx_io_change){ .to = to, .value = value };
   return NULL;
 }

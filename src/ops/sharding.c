@@ -281,8 +281,9 @@ static calx_status *check_mark(const calx_tensor *t,
 }
 
 // The value that t has is split so. A leaf keeps its gradient, so what is
-// recorded is none of its history. The scope is there so that no temporary
-// keeps the value for as long as the caller's scope.
+// recorded is none of its history; any other value keeps its history, also in a
+// region without gradients. The scope is there so that no temporary keeps the
+// value for as long as the caller's scope.
 static calx_status *split(calx_tensor *t, const cx_spmd_placement *placement)
 {
   bool done;
@@ -291,10 +292,10 @@ static calx_status *split(calx_tensor *t, const cx_spmd_placement *placement)
   const uint32_t number = placement->number;
   const bool leaf = cx_lazy_tensor_is_leaf(t);
   calx_scope *scope = calx_scope_begin();
-  if (leaf) cx_lazy_no_grad_begin();
+  cx_lazy_grad_region_begin(!leaf);
   calx_tensor *value = cx_ops_record(&cx_ops_mark_sharding, &t, 1, &number);
   if (!cx_lazy_tensor_poisoned(value)) cx_lazy_tensor_set_value(t, value);
-  if (leaf) cx_lazy_no_grad_end();
+  cx_lazy_grad_region_end(!leaf);
   return calx_scope_end(scope);
 }
 
@@ -317,7 +318,10 @@ static calx_status *mark(calx_tensor *t, const calx_mesh *mesh, calx_axes spec)
   if (kept == NULL) return cx_out_of_memory();
   CALX_TRY(read_spec(t, kept, spec, &placement));
   CALX_TRY(check_mark(t, placement));
-  if (cx_lazy_tensor_placement(t) == placement) return NULL;
+  if (cx_lazy_tensor_placement(t) == placement) {
+    bool done;
+    return cx_lazy_tensor_reshard(t, placement, &done);
+  }
   CALX_TRY(split(t, placement));
   cx_lazy_tensor_set_placement(t, placement);
   return NULL;
@@ -337,7 +341,11 @@ calx_tensor *calx_clear_sharding(calx_tensor *tensor)
   calx_tensor *bad;
   if (cx_ops_unfit("clear_sharding", &tensor, 1, &bad)) return bad;
   const cx_spmd_placement *before = cx_lazy_tensor_placement(tensor);
-  if (before == NULL) return tensor;
+  if (before == NULL) {  // it may be split as what it was computed from
+    bool done;
+    cx_lazy_scope_pin(cx_lazy_tensor_reshard(tensor, NULL, &done));
+    return tensor;
+  }
   const cx_spmd_axes none[CALX_MAX_RANK] = { 0 };
   const cx_spmd_placement *whole =
       cx_spmd_placement_of(before->mesh, none, before->rank);

@@ -117,7 +117,9 @@ static void scatter_window(const scatter_rule *s)
     const bool inserted = cx_hlo_ints_have(s->n->inserted, d);
     const int64_t at = inserted ? -1 : s->n->window.v[window++];
     const bool one = inserted || u->dims[at] == 1;
-    if (!inserted && u->dims[at] == x->dims[d]) {
+    // An index other than 0 would move elements to another device's block.
+    if (!inserted && u->dims[at] == x->dims[d] &&
+        !is_indexed(s->n->index_map, d)) {
       const int32_t f = cx_spmd_factor(s->r, false);
       put_operand(s, d, f);
       put_updates(s, at, f);

@@ -21,8 +21,8 @@ INLINE void NAME(products_of)(const cpu_kernel_many *q, int64_t K, int64_t N)
         left[p] = a[r * q->one.a_row + p * q->one.a_column];
       }
       for (int64_t j = 0; j < N; j++) {
-        T sum = left[0] * right[j];
-        for (int64_t p = 1; p < K; p++) sum += left[p] * right[p * N + j];
+        T sum = 0;  // so that products of -0 add to 0, as in gemm_type.h
+        for (int64_t p = 0; p < K; p++) sum += left[p] * right[p * N + j];
         c[r * N + j] = sum;
       }
     }

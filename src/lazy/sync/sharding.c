@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "calx/spmd.h"
 #include "lazy/internal.h"
+#include "lazy/sync/step.h"
 
 const cx_spmd_placement *cx_lazy_tensor_placement(const calx_tensor *t)
 {
@@ -63,6 +64,16 @@ calx_status *cx_lazy_tensor_reshard(calx_tensor *t,
   if (*out_done) status = reshard(t, placement);
   cx_unlock(&d->lock);
   return status;
+}
+
+void cx_lazy_tensor_place(calx_tensor *t)
+{
+  const unsigned ended = CX_GRAPH_NODE_DATA | CX_GRAPH_NODE_FAILED;
+  if (t->placement == NULL || t->node == NULL || t->base != NULL ||
+      (cx_graph_node_flags(t->node) & ended) != CX_GRAPH_NODE_DATA) {
+    return;
+  }
+  calx_status_free(reshard(t, t->placement));
 }
 
 // ---- public -----------------------------------------------------------------

@@ -23,6 +23,10 @@ bool cx_lazy_targets_roots(cx_graph_order *o, const cx_lazy_targets *all);
 // Sets o->wanted by the marks of the tensors, of which a root's first counts.
 void cx_lazy_targets_want(cx_graph_order *o, const cx_lazy_targets *all);
 
+// Splits a computed value as its tensor is marked, where it is not. Under the
+// device's lock. If that fails, the value stays as it is.
+void cx_lazy_tensor_place(calx_tensor *t);
+
 // Sets order->aliases for the durable tensors among `tensors` whose base nobody
 // else holds; roots[i] is the root of tensors[i]. Returns how many.
 size_t cx_lazy_donate(cx_graph_order *order, calx_tensor *const *tensors,

@@ -337,8 +337,45 @@ static void test_random(void **state)
   assert_true(parts_n_split > PROGRAMS);
 }
 
+// A window as long as the dimension, which an index moves: what leaves a block
+// belongs to the next device's.
+static void test_moved_window(void **state)
+{
+  static const char *const sharding[] = {
+    "", " {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}]>}"
+  };
+  static const float a[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+  static const float u[8] = { 11, 12, 13, 14, 15, 16, 17, 18 };
+  (void)state;
+  for (int index = -5; index <= 5; index++) {
+    float results[2][8];
+    for (int k = 0; k < 2; k++) {
+      cx_text t = { 0 };
+      if (k == 1) cx_text_append(&t, "sdy.mesh @mesh = <[\"a\"=2]>\n");
+      cx_text_format(
+          &t,
+          "func.func @main(%%a: tensor<8xf32>%s, %%u: tensor<8xf32>%s) -> "
+          "tensor<8xf32> {\n"
+          "%%i = stablehlo.constant dense<%d> : tensor<1xi32>\n"
+          "%%r = \"stablehlo.scatter\"(%%a, %%i, %%u) <{"
+          "scatter_dimension_numbers = #stablehlo.scatter<"
+          "update_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({\n"
+          "^bb0(%%p: tensor<f32>, %%q: tensor<f32>):\n"
+          "stablehlo.return %%q : tensor<f32>\n"
+          "}) : (tensor<8xf32>, tensor<1xi32>, tensor<8xf32>) -> "
+          "tensor<8xf32>\nreturn %%r : tensor<8xf32>\n}\n",
+          sharding[k], sharding[k], index);
+      parts_run(cx_text_str(&t), (uint32_t)k + 1, false,
+                (const float *[]){ a, u }, (float *[]){ results[k] });
+      cx_text_free(&t);
+    }
+    assert_memory_equal(results[0], results[1], sizeof results[0]);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_random) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_random),
+                                      cmocka_unit_test(test_moved_window) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
