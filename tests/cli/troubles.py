@@ -155,7 +155,7 @@ class Reasons(Case):
 
     def test_interpreted(self):
         err, rows, out = self.train("interpreted")
-        self.printed(err, "the CPU engine interprets pad of f32[1000]: slow")
+        self.printed(err, "the CPU engine interprets remainder of f64[1000]: slow")
         self.assertEqual(rows["ops on the host"][0], "look")
         self.printed(rows["ops on the host"][1], "0 ops ran on the host, ",
                      " of the compiled ones are interpreted")
