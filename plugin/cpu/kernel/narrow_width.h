@@ -24,6 +24,8 @@
 
 typedef uint32_t cpu_kernel_narrow_vec
     __attribute__((vector_size(NARROW_BYTES), aligned(4)));
+typedef int32_t cpu_kernel_narrow_ints
+    __attribute__((vector_size(NARROW_BYTES)));
 
 // ---- one tile ---------------------------------------------------------------
 
@@ -36,13 +38,13 @@ INLINE cpu_kernel_narrow_vec products(cpu_kernel_narrow_vec x,
 #elif NARROW_BYTES == 16 && defined(__SSE2__)
   return (cpu_kernel_narrow_vec)_mm_madd_epi16((__m128i)x, (__m128i)y);
 #else
-  typedef int32_t ints __attribute__((vector_size(NARROW_BYTES)));
   const cpu_kernel_narrow_vec low_x =
-      (cpu_kernel_narrow_vec)((ints)(x << 16) >> 16);
+      (cpu_kernel_narrow_vec)((cpu_kernel_narrow_ints)(x << 16) >> 16);
   const cpu_kernel_narrow_vec low_y =
-      (cpu_kernel_narrow_vec)((ints)(y << 16) >> 16);
-  return low_x * low_y + (cpu_kernel_narrow_vec)((ints)x >> 16) *
-                             (cpu_kernel_narrow_vec)((ints)y >> 16);
+      (cpu_kernel_narrow_vec)((cpu_kernel_narrow_ints)(y << 16) >> 16);
+  return low_x * low_y +
+         (cpu_kernel_narrow_vec)((cpu_kernel_narrow_ints)x >> 16) *
+             (cpu_kernel_narrow_vec)((cpu_kernel_narrow_ints)y >> 16);
 #endif
 }
 

@@ -66,7 +66,7 @@ calx_status *cx_lazy_tensor_reshard(calx_tensor *t,
   return status;
 }
 
-void cx_lazy_tensor_place(calx_tensor *t)
+void cx_lazy_tensor_split_as_marked(calx_tensor *t)
 {
   const unsigned ended = CX_GRAPH_NODE_DATA | CX_GRAPH_NODE_FAILED;
   if (t->placement == NULL || t->node == NULL || t->base != NULL ||

@@ -25,7 +25,7 @@ void cx_lazy_targets_want(cx_graph_order *o, const cx_lazy_targets *all);
 
 // Splits a computed value as its tensor is marked, where it is not. Under the
 // device's lock. If that fails, the value stays as it is.
-void cx_lazy_tensor_place(calx_tensor *t);
+void cx_lazy_tensor_split_as_marked(calx_tensor *t);
 
 // Sets order->aliases for the durable tensors among `tensors` whose base nobody
 // else holds; roots[i] is the root of tensors[i]. Returns how many.

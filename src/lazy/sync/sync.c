@@ -252,7 +252,7 @@ static calx_status *sync_locked(sync_step *s, calx_tensor *const *named,
   settle_all(s);
   settle_assigned(d);
   for (size_t i = 0; d->sharded && i < d->n_changed; i++) {
-    cx_lazy_tensor_place(d->changed[i]);
+    cx_lazy_tensor_split_as_marked(d->changed[i]);
   }
   unname(&s->all);
   expire_rest(d, &s->run.site);
