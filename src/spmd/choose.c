@@ -6,13 +6,13 @@
 #include "spmd/internal.h"
 
 // Whose axes are given first.
-typedef enum order {
+typedef enum choice_order {
   RESULTS_FIRST,
   CONTRACTED_FIRST,
   OPERANDS_FIRST,
   CONTRACTED_WHOLE,  // only of light operations: contracted indices get none
   ORDERS
-} order;
+} choice_order;
 
 // ---- the axes of the factors ----
 
@@ -150,7 +150,7 @@ static double cost_of(const cx_spmd_state *s, const cx_spmd_rule *r,
 // ---- the choice ----
 
 static cx_spmd_axes *try_order(cx_spmd_state *s, const cx_spmd_rule *r,
-                               size_t n_operands, order o,
+                               size_t n_operands, choice_order o,
                                cx_spmd_sharding *parts)
 {
   cx_spmd_axes *axes =
@@ -181,8 +181,8 @@ const cx_spmd_axes *cx_spmd_choose(cx_spmd_state *s, const cx_spmd_rule *r,
                                    size_t n_operands, cx_spmd_sharding *parts)
 {
   double least = 0;
-  order best = RESULTS_FIRST;
-  for (order o = RESULTS_FIRST; o < ORDERS; o++) {
+  choice_order best = RESULTS_FIRST;
+  for (choice_order o = RESULTS_FIRST; o < ORDERS; o++) {
     if (o == CONTRACTED_WHOLE && !r->is_light) continue;
     const cx_spmd_axes *axes = try_order(s, r, n_operands, o, parts);
     if (axes == NULL) return NULL;
