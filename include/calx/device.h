@@ -60,7 +60,8 @@ typedef struct calx_memory_info {
   int64_t bytes_limit;
 } calx_memory_info;
 
-/** @errors  UNIMPLEMENTED the plugin keeps no statistics */
+/** After calx_use_spmd() that of the device with the most bytes in use.
+ *  @errors  UNIMPLEMENTED the plugin keeps no statistics */
 CALX_API calx_status *calx_device_memory(
     calx_device *device, calx_memory_info *out_info) CALX_MUST_USE;
 

@@ -27,6 +27,15 @@ static calx_status *read_text(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   return status;
 }
 
+calx_status *cx_hlo_bytes_expand(cx_hlo_bytecode *b, size_t parts,
+                                 const char *at)
+{
+  b->r->expanded += parts;
+  if (b->r->expanded <= CX_HLO_EXPANSION) return NULL;
+  return CX_HLO_BYTES_FAIL(
+      b, at, "attributes and types have more than %d parts", CX_HLO_EXPANSION);
+}
+
 // Counts an entry that is used, and how deep it nests.
 static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
                               const char *at)
@@ -34,7 +43,6 @@ static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
   cx_hlo_reader *r = b->r;
   const size_t height = r->depth + e->height;
   const bool in_operation = b->n_open == 0;
-  if (in_operation) r->expanded += e->parts;
   b->parts = in_operation ? 0 : b->parts + e->parts;
   if (height > r->deepest) r->deepest = height;
   if (height > CX_HLO_DEEPEST) {
@@ -43,12 +51,7 @@ static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
   if (b->parts > MOST_PARTS) {
     return CX_HLO_BYTES_FAIL(b, at, "has more than %d parts", MOST_PARTS);
   }
-  if (r->expanded > CX_HLO_EXPANSION) {
-    return CX_HLO_BYTES_FAIL(b, at,
-                             "attributes and types have more than %d parts",
-                             CX_HLO_EXPANSION);
-  }
-  return NULL;
+  return cx_hlo_bytes_expand(b, in_operation ? e->parts : 0, at);
 }
 
 static calx_status *read_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,

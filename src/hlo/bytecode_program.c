@@ -61,12 +61,7 @@ static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
       return CX_HLO_BYTES_FAIL(b, at, "value %zu is used before it is defined",
                                id);
     }
-    r->expanded += count_parts(&value->type);
-    if (r->expanded > CX_HLO_EXPANSION) {
-      return CX_HLO_BYTES_FAIL(b, at,
-                               "attributes and types have more than %d parts",
-                               CX_HLO_EXPANSION);
-    }
+    CALX_TRY(cx_hlo_bytes_expand(b, count_parts(&value->type), at));
     CALX_TRY(CX_HLO_PUSH(r->use_stack, (cx_hlo_use){ value, at }));
     CALX_TRY(cx_hlo_push_type(r, &value->type));
   }

@@ -134,6 +134,11 @@ calx_status *cx_hlo_bytes_section(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                   size_t *out_id,
                                   cx_hlo_bytes *out) CALX_MUST_USE;
 
+// Counts parts of attributes and types that an operation uses; there is a bound
+// for all of the file together.
+calx_status *cx_hlo_bytes_expand(cx_hlo_bytecode *b, size_t parts,
+                                 const char *at) CALX_MUST_USE;
+
 // ---- entries, by their number, which stands next ----
 
 calx_status *cx_hlo_bytes_string(cx_hlo_bytecode *b, cx_hlo_bytes *in,

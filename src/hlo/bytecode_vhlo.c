@@ -342,12 +342,7 @@ static calx_status *push_kept(cx_hlo_bytecode *b,
                               const cx_hlo_bytes_properties *p, const char *at)
 {
   cx_hlo_reader *r = b->r;
-  r->expanded += p->expanded;
-  if (r->expanded > CX_HLO_EXPANSION) {
-    return CX_HLO_BYTES_FAIL(b, at,
-                             "attributes and types have more than %d parts",
-                             CX_HLO_EXPANSION);
-  }
+  CALX_TRY(cx_hlo_bytes_expand(b, p->expanded, at));
   for (size_t i = 0; i < p->n; i++) {
     CALX_TRY(CX_HLO_PUSH(r->named_stack, p->items[i]));
   }

@@ -174,7 +174,13 @@ size_t cx_hlo_write_ints(cx_hlo_bytecode_writer *w, cx_hlo_elem elem,
   cx_hlo_write_number(w, cx_hlo_write_type(w, &type, true));
   if (elem == CX_HLO_I1) {
     unsigned char bytes[4096] = { 0 };
-    if (n > sizeof bytes) n = 0;  // no operation has so many
+    if (n > sizeof bytes) {
+      CX_HLO_WRITE_FAIL(w, CALX_UNIMPLEMENTED,
+                        "bytecode: a list of %zu booleans, at most %zu are "
+                        "written",
+                        n, sizeof bytes);
+      n = 0;
+    }
     for (size_t i = 0; i < n; i++) bytes[i] = v[i] != 0;
     put_blob(w, elem, bytes, n);
   } else {

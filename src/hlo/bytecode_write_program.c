@@ -31,16 +31,22 @@ static bool is_other(const cx_hlo_op *op)
 
 // ---- values ----
 
-// A region's values: arguments, results, and those of the casts.
+// Arguments, results, and the values of the casts.
+static size_t count_block_values(const cx_hlo_block *block, bool in_other)
+{
+  size_t n = block->n_args * (in_other ? 2 : 1);
+  for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
+    n += op->n_results;
+    if (is_other(op)) n += op->n_operands + op->n_results;
+  }
+  return n;
+}
+
 static size_t count_values(const cx_hlo_region *region, bool in_other)
 {
   size_t n = 0;
   for (const cx_hlo_block *b = region->first; b != NULL; b = b->next) {
-    n += b->n_args * (in_other ? 2 : 1);
-    for (const cx_hlo_op *op = b->first; op != NULL; op = op->next) {
-      n += op->n_results;
-      if (is_other(op)) n += op->n_operands + op->n_results;
-    }
+    n += count_block_values(b, in_other);
   }
   return n;
 }
@@ -247,6 +253,18 @@ static void put_other(cx_hlo_bytecode_writer *w, const cx_hlo_op *op,
 
 // ---- blocks ----
 
+static void put_ops(cx_hlo_bytecode_writer *w, const cx_hlo_block *block,
+                    size_t *next, size_t base)
+{
+  for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
+    if (is_other(op)) {
+      put_other(w, op, next, base);
+    } else {
+      put_vhlo(w, op, next, base);
+    }
+  }
+}
+
 // block ::= (operations << 1 | has arguments) arguments? operation*
 static void put_block(cx_hlo_bytecode_writer *w, const cx_hlo_block *block,
                       size_t *next, size_t base, bool in_other)
@@ -264,13 +282,7 @@ static void put_block(cx_hlo_bytecode_writer *w, const cx_hlo_block *block,
     cx_text_char(&w->out, 0);  // no orders of uses
   }
   if (in_other) put_value_cast(w, block->args, block->n_args, next);
-  for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
-    if (is_other(op)) {
-      put_other(w, op, next, base);
-    } else {
-      put_vhlo(w, op, next, base);
-    }
-  }
+  put_ops(w, block, next, base);
 }
 
 // region ::= blocks (values block*)?; its values have the numbers from `base`
@@ -316,20 +328,12 @@ static void put_func(cx_hlo_bytecode_writer *w, const cx_hlo_func *f)
 static void put_tops(cx_hlo_bytecode_writer *w, const cx_hlo_module *m)
 {
   const cx_hlo_block *others = &m->others;
-  size_t next = 0, n = 0;
-  for (const cx_hlo_op *op = others->first; op != NULL; op = op->next) {
-    n += op->n_results + (is_other(op) ? op->n_operands + op->n_results : 0);
-  }
+  const size_t n = count_block_values(others, false);
+  size_t next = 0;
   cx_hlo_write_number(w, 1);
   cx_hlo_write_number(w, n);
   cx_hlo_write_number(w, (count_ops(others, false) + m->n_funcs) << 1);
-  for (const cx_hlo_op *op = others->first; op != NULL; op = op->next) {
-    if (is_other(op)) {
-      put_other(w, op, &next, n);
-    } else {
-      put_vhlo(w, op, &next, n);
-    }
-  }
+  put_ops(w, others, &next, n);
   for (const cx_hlo_func *f = m->first; f != NULL; f = f->next) put_func(w, f);
 }
 

@@ -104,10 +104,11 @@ static void one_of_group(void *user, calx_status *status)
     calx_status_free(status);
   }
   if (atomic_fetch_sub(&group->left, 1) != 1) return;
-  event_group all = { .fn = group->fn, .user = group->user };
+  void (*fn)(void *user, calx_status *status) = group->fn;
+  void *fn_user = group->user;
   status = atomic_load(&group->failed);
   cx_free(group);
-  all.fn(all.user, status);
+  fn(fn_user, status);
 }
 
 calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,

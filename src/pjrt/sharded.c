@@ -1,5 +1,4 @@
-// pjrt/sharded: a tensor on all devices of a client, and the launch of a
-// program of as many partitions.
+// pjrt/sharded: a tensor on all devices of a client.
 //
 // A sharded buffer has one ordinary buffer on each device, which has a block of
 // the tensor or, where no dimension is split, all of it.

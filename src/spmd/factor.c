@@ -1,3 +1,4 @@
+// spmd/factor: see factor.h.
 #include "spmd/factor.h"
 
 #include "hlo/infer.h"

@@ -128,6 +128,17 @@ static bool cut_of(indices *x, const cx_spmd_rule *r, const cx_spmd_axes *axes)
 
 // ---- gather and scatter ----
 
+static indices indices_of(cx_spmd_state *s, const cx_hlo_op *op,
+                          const cx_hlo_value *at, cx_hlo_ints map,
+                          int64_t vector_dim)
+{
+  return (indices){ .s = s,
+                    .type = cx_hlo_value_type(at),
+                    .map = map,
+                    .vector_dim = vector_dim,
+                    .operand = &op->operands[0]->type.tensor };
+}
+
 void cx_spmd_move_scatter(cx_spmd_state *s, const cx_hlo_op *op,
                           const cx_spmd_rule *r, const cx_spmd_axes *axes,
                           cx_hlo_value **operands)
@@ -135,12 +146,7 @@ void cx_spmd_move_scatter(cx_spmd_state *s, const cx_hlo_op *op,
   const cx_hlo_scatter_numbers *n =
       cx_hlo_op_struct(op, CX_HLO_A_SCATTER_DIMENSION_NUMBERS);
   cx_hlo_value **at = &operands[op->n_results];
-  indices x = { s,
-                cx_hlo_value_type(*at),
-                n->index_map,
-                n->index_vector_dim,
-                &op->operands[0]->type.tensor,
-                NULL };
+  indices x = indices_of(s, op, *at, n->index_map, n->index_vector_dim);
   if (*at == NULL || !cut_of(&x, r, axes)) return;
   *at = cx_hlo_binary(&s->b, CX_HLO_OP_SUBTRACT,
                       cx_hlo_convert(&s->b, *at, CX_HLO_I64), starts(&x));
@@ -154,12 +160,7 @@ cx_hlo_value *cx_spmd_move_gather(cx_spmd_state *s, const cx_hlo_op *op,
   const cx_hlo_gather_numbers *n =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
   cx_hlo_value **at = &operands[1];
-  indices x = { s,
-                cx_hlo_value_type(*at),
-                n->index_map,
-                n->index_vector_dim,
-                &op->operands[0]->type.tensor,
-                NULL };
+  indices x = indices_of(s, op, *at, n->index_map, n->index_vector_dim);
   if (*at == NULL || !cut_of(&x, r, axes)) return NULL;
   cx_hlo_value *known = cx_hlo_clamp(&s->b, bounds(&x, zero, INT64_MIN),
                                      cx_hlo_convert(&s->b, *at, CX_HLO_I64),

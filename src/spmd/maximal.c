@@ -4,11 +4,12 @@
 // Their sharding names a mesh without axes that has one device,
 //   sdy.mesh @one = <[], device_ids=[2]>
 // or it is GSPMD's text "{maximal device=2}". All devices have the operands
-// whole. They agree on a branch by their numbers, and the one device tells the
-// others the results:
+// whole. Each takes a branch by its number, and the one device sends the others
+// the results:
 //   %r = if (partition_id == 2) { custom_call(…) } else { zeros }
 //   collective_broadcast(%r) from 2
-// A call without results gives a flag. Who has it knows that the call is over.
+// A call without results gives a flag: a device that has it knows that the call
+// is over.
 #include <inttypes.h>
 #include <string.h>
 

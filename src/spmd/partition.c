@@ -208,8 +208,22 @@ static const cx_hlo_attr *result_sharding(const cx_hlo_func *f, size_t i)
                            "sdy.sharding");
 }
 
+static calx_status *drop_attr(cx_hlo_module *m, cx_hlo_named_list *list,
+                              const char *name)
+{
+  cx_hlo_named *kept = CX_ARENA_ARRAY(&m->arena, cx_hlo_named, list->n + 1);
+  size_t n = 0;
+  if (kept == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < list->n; i++) {
+    if (!cx_hlo_str_equal(list->items[i].name, name))
+      kept[n++] = list->items[i];
+  }
+  *list = (cx_hlo_named_list){ kept, n };
+  return NULL;
+}
+
 // A parameter whose part has not the type of the result's gives it no memory.
-static void drop_alias(cx_hlo_func *f, size_t result)
+static calx_status *drop_alias(cx_hlo_module *m, cx_hlo_func *f, size_t result)
 {
   for (size_t p = 0; f->param_attrs != NULL && p < f->n_params; p++) {
     cx_hlo_named_list *list = &f->param_attrs[p];
@@ -218,9 +232,22 @@ static void drop_alias(cx_hlo_func *f, size_t result)
     if (attr != NULL && attr->kind == CX_HLO_ATTR_INT &&
         attr->as.integer == (int64_t)result &&
         !cx_hlo_any_equal(&f->params[p], &f->results[result])) {
-      list->n = 0;
+      CALX_TRY(drop_attr(m, list, "tf.aliasing_output"));
     }
   }
+  return NULL;
+}
+
+// The parts' shapes are no longer those that the shardings split.
+static calx_status *drop_shardings(cx_hlo_module *m, cx_hlo_func *f)
+{
+  for (size_t i = 0; f->param_attrs != NULL && i < f->n_params; i++) {
+    CALX_TRY(drop_attr(m, &f->param_attrs[i], "sdy.sharding"));
+  }
+  for (size_t i = 0; f->result_attrs != NULL && i < f->n_results; i++) {
+    CALX_TRY(drop_attr(m, &f->result_attrs[i], "sdy.sharding"));
+  }
+  return NULL;
 }
 
 static calx_status *make_results(cx_spmd_state *s, cx_hlo_func *f,
@@ -248,8 +275,8 @@ static calx_status *make_results(cx_spmd_state *s, cx_hlo_func *f,
       &s->b, cx_hlo_build_begin(&s->b, CX_HLO_OP_FUNC_RETURN, values, n, 0, 0));
   if (s->b.failed != NULL) return NULL;
   f->results = types;
-  for (size_t i = 0; i < n; i++) drop_alias(f, i);
-  return NULL;
+  for (size_t i = 0; i < n; i++) CALX_TRY(drop_alias(m, f, i));
+  return drop_shardings(m, f);
 }
 
 static calx_status *partition(cx_spmd_state *s, cx_hlo_func *f, cx_text *out)

@@ -3,7 +3,7 @@
 // for each product.
 
 // K inner elements and N columns, which the compiler knows: b stays in
-// registers while the rows of a pass.
+// registers for all rows of a product.
 INLINE void NAME(products_of)(const cpu_kernel_many *q, int64_t K, int64_t N)
 {
   const T *a = q->one.a, *b = q->one.b;

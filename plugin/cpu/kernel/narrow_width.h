@@ -164,23 +164,25 @@ INLINE void pack_beside(const uint8_t *from, int64_t step, int64_t lines,
   }
 }
 
-static void pack_signed(const uint8_t *from, int64_t line, int64_t step,
-                        int64_t lines, int64_t k, int64_t width, uint32_t *to)
+INLINE void pack_as(const uint8_t *from, int64_t line, int64_t step,
+                    int64_t lines, int64_t k, bool is_signed, int64_t width,
+                    uint32_t *to)
 {
   if (line == 1) {
-    pack_beside(from, step, lines, k, true, width, to);
+    pack_beside(from, step, lines, k, is_signed, width, to);
   } else {
-    pack_lines(from, line, step, lines, k, true, width, to);
+    pack_lines(from, line, step, lines, k, is_signed, width, to);
   }
 }
 
-static void pack_unsigned(const uint8_t *from, int64_t line, int64_t step,
-                          int64_t lines, int64_t k, int64_t width, uint32_t *to)
+// One copy of the loops for each sign.
+static void pack(const uint8_t *from, int64_t line, int64_t step, int64_t lines,
+                 int64_t k, bool is_signed, int64_t width, uint32_t *to)
 {
-  if (line == 1) {
-    pack_beside(from, step, lines, k, false, width, to);
+  if (is_signed) {
+    pack_as(from, line, step, lines, k, true, width, to);
   } else {
-    pack_lines(from, line, step, lines, k, false, width, to);
+    pack_as(from, line, step, lines, k, false, width, to);
   }
 }
 
@@ -197,9 +199,8 @@ static void pack_b(const cpu_kernel_narrow *g, int64_t j, int64_t n, int64_t p,
 {
   for (int64_t i = 0; i < n;) {
     const int64_t width = width_of(n - i);
-    (g->b_signed ? pack_signed : pack_unsigned)(
-        g->b + p * g->b_row + (j + i) * g->b_column, g->b_column, g->b_row,
-        MIN(width, n - i), k, width, to);
+    pack(g->b + p * g->b_row + (j + i) * g->b_column, g->b_column, g->b_row,
+         MIN(width, n - i), k, g->b_signed, width, to);
     to += width * ((k + 1) / 2);
     i += width;
   }
@@ -212,9 +213,8 @@ static void multiply_rows(const cpu_kernel_narrow *g, int64_t row, int64_t m,
 {
   const int64_t pairs = (k + 1) / 2;
   for (int64_t i = 0; i < m; i += ROWS) {
-    (g->a_signed ? pack_signed : pack_unsigned)(
-        g->a + (row + i) * g->a_row + p * g->a_column, g->a_row, g->a_column,
-        MIN(ROWS, m - i), k, ROWS, pa + i * pairs);
+    pack(g->a + (row + i) * g->a_row + p * g->a_column, g->a_row, g->a_column,
+         MIN(ROWS, m - i), k, g->a_signed, ROWS, pa + i * pairs);
   }
   for (int64_t l = 0; l < n;) {
     const int64_t width = width_of(n - l);

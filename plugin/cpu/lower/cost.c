@@ -120,8 +120,9 @@ static bool is_transcendental(cx_hlo_op_kind kind)
   }
 }
 
-// An operation that takes one element is one flop for each; one that only moves
-// elements is none. A body is applied for each element that is reduced.
+// An elementwise operation is one flop for each element, or one transcendental;
+// one that only moves elements is none. A reduction applies its body to all
+// elements but the first of each sum.
 static void add_op(const cx_hlo_op *op, double elements, cpu_run_work *w)
 {
   switch (cpu_jit_class_of(op)) {

@@ -218,7 +218,7 @@ static void settle_all(sync_step *s)
 }
 
 // Tensors that got another materialised value by assignment are settled as they
-// are: their last value is no longer wanted.
+// are: their last value is no longer wanted. No program has split such a value.
 static void settle_assigned(calx_device *d)
 {
   for (size_t i = 0; i < d->n_changed; i++) {
@@ -227,6 +227,7 @@ static void settle_assigned(calx_device *d)
       cx_graph_node_retain(t->node);
       cx_lazy_tensor_settle(t, t->node);
     }
+    if (d->sharded) cx_lazy_tensor_split_as_marked(t);
   }
 }
 
@@ -251,9 +252,6 @@ static calx_status *sync_locked(sync_step *s, calx_tensor *const *named,
   }
   settle_all(s);
   settle_assigned(d);
-  for (size_t i = 0; d->sharded && i < d->n_changed; i++) {
-    cx_lazy_tensor_split_as_marked(d->changed[i]);
-  }
   unname(&s->all);
   expire_rest(d, &s->run.site);
   cx_lazy_forget_changed(d);

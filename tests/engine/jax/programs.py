@@ -255,6 +255,16 @@ class Inspection(OnBoth):
             text = self.compiled("calx", f, *net()).as_text()
             self.assertTrue(text.startswith("HloModule jit_"), text)
 
+    def test_text_over_a_mesh(self):
+        mesh = Mesh(np.array(devices("calx")).reshape(2, 2), ("x", "y"))
+        place = [NamedSharding(mesh, P(*axes)) for axes in
+                 (("x", "y"), ("y", None), ("x", None))]
+        x, y = (jax.device_put(normal(8, 8), p) for p in place[:2])
+        text = jax.jit(lambda a, b: a @ b, out_shardings=place[2]).lower(
+            x, y).compile().as_text()
+        self.assertIn("f32[4,4]", text)
+        self.assertIn("all-reduce", text)
+
     def test_memory_kinds(self):
         place = devices("calx")[0]
         names = [m.kind for m in place.addressable_memories()]

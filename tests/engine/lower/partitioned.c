@@ -89,6 +89,7 @@ static void check_moves(int rows, int n, const char *there, const char *absent)
       cpu_lower_optimized(cx_text_str(&text), text.size, &options, &out));
   assert_non_null(strstr(cx_text_str(&out), there));
   assert_null(strstr(cx_text_str(&out), absent));
+  assert_null(strstr(cx_text_str(&out), "sdy"));
   cx_text_free(&text);
   cx_text_free(&out);
 }
