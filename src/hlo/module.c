@@ -152,7 +152,7 @@ bool cx_hlo_str_equal(cx_hlo_str a, const char *s)
   return i == a.n && s[i] == '\0';
 }
 
-static bool same_text(cx_hlo_str a, cx_hlo_str b)
+bool cx_hlo_str_same(cx_hlo_str a, cx_hlo_str b)
 {
   return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
@@ -161,7 +161,7 @@ cx_hlo_func *cx_hlo_func_find(const cx_hlo_module *m, cx_hlo_str name)
 {
   if (m->n_buckets == 0) return NULL;
   cx_hlo_func *f = m->buckets[bucket_of(m, name)];
-  while (f != NULL && !same_text(f->name, name)) f = f->same_bucket;
+  while (f != NULL && !cx_hlo_str_same(f->name, name)) f = f->same_bucket;
   return f;
 }
 
@@ -180,7 +180,7 @@ bool cx_hlo_any_equal(const cx_hlo_any *a, const cx_hlo_any *b)
   const cx_hlo_non_tensor *x = a->non_tensor;
   const cx_hlo_non_tensor *y = b->non_tensor;
   if (x->kind != y->kind || x->elem != y->elem || x->n_parts != y->n_parts ||
-      x->n_inputs != y->n_inputs || !same_text(x->text, y->text)) {
+      x->n_inputs != y->n_inputs || !cx_hlo_str_same(x->text, y->text)) {
     return false;
   }
   for (size_t i = 0; i < x->n_parts; i++) {

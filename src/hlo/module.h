@@ -319,6 +319,7 @@ cx_hlo_func *cx_hlo_func_find(const cx_hlo_module *m, cx_hlo_str name);
 // `main`, or the only function; NULL: neither.
 cx_hlo_func *cx_hlo_entry(const cx_hlo_module *m);
 bool cx_hlo_str_equal(cx_hlo_str a, const char *s);
+bool cx_hlo_str_same(cx_hlo_str a, cx_hlo_str b);
 bool cx_hlo_any_equal(const cx_hlo_any *a, const cx_hlo_any *b);
 // The last operation of the block; NULL where it is no return.
 cx_hlo_op *cx_hlo_terminator(const cx_hlo_block *block);

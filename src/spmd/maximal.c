@@ -11,7 +11,6 @@
 // A call without results gives a flag: a device that has it knows that the call
 // is over.
 #include <inttypes.h>
-#include <string.h>
 
 #include "hlo/scan.h"
 #include "spmd/internal.h"
@@ -48,8 +47,8 @@ static calx_status *read_named(const cx_hlo_module *m, cx_hlo_str name,
         cx_hlo_named_attr(op->extra, op->n_extra, "sym_name");
     const cx_hlo_attr *mesh = cx_hlo_named_attr(op->extra, op->n_extra, "mesh");
     if (known == NULL || mesh == NULL || known->kind != CX_HLO_ATTR_STRING ||
-        known->as.text.n != name.n || mesh->kind != CX_HLO_ATTR_TEXT ||
-        memcmp(known->as.text.s, name.s, name.n) != 0) {
+        mesh->kind != CX_HLO_ATTR_TEXT ||
+        !cx_hlo_str_same(known->as.text, name)) {
       continue;
     }
     cx_hlo_scan s = scan_of(mesh->as.text);

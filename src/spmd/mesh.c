@@ -81,6 +81,21 @@ cx_spmd_axes cx_spmd_axes_without(cx_spmd_axes list, cx_spmd_axes dropped)
 
 // ---- devices ----
 
+bool cx_spmd_mesh_same(const cx_spmd_mesh *a, const cx_spmd_mesh *b)
+{
+  if (a->n_axes != b->n_axes || a->n_devices != b->n_devices) return false;
+  for (size_t i = 0; i < a->n_axes; i++) {
+    if (a->sizes[i] != b->sizes[i] ||
+        !cx_hlo_str_same(a->names[i], b->names[i])) {
+      return false;
+    }
+  }
+  for (int64_t i = 0; i < a->n_devices; i++) {
+    if (a->ids[i] != b->ids[i]) return false;
+  }
+  return true;
+}
+
 int64_t cx_spmd_parts(const cx_spmd_mesh *mesh, cx_spmd_axes list)
 {
   int64_t n = 1;

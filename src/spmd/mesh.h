@@ -33,6 +33,7 @@ bool cx_spmd_axes_overlap(cx_spmd_axes a, cx_spmd_axes b);
 // Those of the list that are in `of`, and those that are not.
 cx_spmd_axes cx_spmd_axes_in(cx_spmd_axes list, cx_spmd_axes of);
 cx_spmd_axes cx_spmd_axes_without(cx_spmd_axes list, cx_spmd_axes dropped);
+bool cx_spmd_mesh_same(const cx_spmd_mesh *a, const cx_spmd_mesh *b);
 // The number of parts that the axes make.
 int64_t cx_spmd_parts(const cx_spmd_mesh *mesh, cx_spmd_axes list);
 

@@ -1,3 +1,4 @@
+// spmd/placement: see placement.h.
 #include "spmd/placement.h"
 
 #include <inttypes.h>
@@ -15,22 +16,6 @@ static struct {
 } kept = { .lock = CX_MUTEX_INIT };
 
 // ---- meshes ----
-
-static bool same_name(cx_hlo_str a, cx_hlo_str b)
-{
-  return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
-}
-
-static bool same_mesh(const cx_spmd_mesh *a, const cx_spmd_mesh *b)
-{
-  if (a->n_axes != b->n_axes || a->n_devices != b->n_devices) return false;
-  for (size_t i = 0; i < a->n_axes; i++) {
-    if (a->sizes[i] != b->sizes[i] || !same_name(a->names[i], b->names[i])) {
-      return false;
-    }
-  }
-  return memcmp(a->ids, b->ids, (size_t)a->n_devices * sizeof *a->ids) == 0;
-}
 
 // The block has the record, the ids, the names.
 cx_spmd_mesh *cx_spmd_mesh_copy(const cx_spmd_mesh *mesh)
@@ -69,7 +54,7 @@ const cx_spmd_mesh *cx_spmd_mesh_keep(const cx_spmd_mesh *mesh)
 {
   size_t i = 0;
   cx_lock(&kept.lock);
-  while (i < kept.n_meshes && !same_mesh(kept.meshes[i], mesh)) i++;
+  while (i < kept.n_meshes && !cx_spmd_mesh_same(kept.meshes[i], mesh)) i++;
   const cx_spmd_mesh *found =
       i < kept.n_meshes ? kept.meshes[i] : add_mesh(mesh);
   cx_unlock(&kept.lock);

@@ -81,7 +81,7 @@ static calx_status *read_axis(sdy_reader *r, cx_spmd_axes *list)
   CALX_TRY(read_sub_axis(r));
   for (size_t i = 0; i < r->mesh->n_axes; i++) {
     const cx_hlo_str known = r->mesh->names[i];
-    if (known.n != name.n || memcmp(known.s, name.s, name.n) != 0) continue;
+    if (!cx_hlo_str_same(known, name)) continue;
     if (r->mesh->sizes[i] == 1) return NULL;
     if (cx_spmd_axes_have(*list, i)) {
       return cx_hlo_scan_fail(&r->scan, at, CALX_INVALID_ARGUMENT,
@@ -344,19 +344,6 @@ static calx_status *read_ids(sdy_reader *r, cx_spmd_mesh *out)
   return given ? cx_hlo_scan_need(s, "]") : NULL;
 }
 
-static bool same_mesh(const cx_spmd_mesh *a, const cx_spmd_mesh *b)
-{
-  bool same = a->n_axes == b->n_axes && a->n_devices == b->n_devices;
-  for (size_t i = 0; same && i < a->n_axes; i++) {
-    same = a->sizes[i] == b->sizes[i] && a->names[i].n == b->names[i].n &&
-           memcmp(a->names[i].s, b->names[i].s, a->names[i].n) == 0;
-  }
-  for (int64_t i = 0; same && i < a->n_devices; i++) {
-    same = a->ids[i] == b->ids[i];
-  }
-  return same;
-}
-
 static calx_status *read_mesh(const cx_hlo_op *op, cx_arena *arena,
                               cx_spmd_mesh *out)
 {
@@ -387,7 +374,7 @@ calx_status *cx_spmd_read_meshes(const cx_hlo_module *m, cx_arena *arena,
                         " devices in a program of %u partitions",
                         mesh.n_devices, n_partitions);
     }
-    if (out->n_axes != 0 && !same_mesh(out, &mesh)) {
+    if (out->n_axes != 0 && !cx_spmd_mesh_same(out, &mesh)) {
       return cx_error(CALX_UNIMPLEMENTED,
                       "sdy: two different meshes in one program");
     }

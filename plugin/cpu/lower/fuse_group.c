@@ -2,8 +2,8 @@
 // fused. An operation that costs little may be in several.
 #include "lower/fuse.h"
 
-// Many; no sum of two overflows.
-#define MOST_COPIES (1u << 30)
+// More count as so many; no sum of two overflows.
+#define COPIES_LIMIT (1u << 30)
 
 static const cpu_lower_member *member_of(const cpu_lower_fusion *f, uint32_t i,
                                          const cpu_lower_group *g)
@@ -36,7 +36,7 @@ unsigned cpu_lower_fuse_copies(const cpu_lower_fusion *f, uint32_t i,
     } else if (m->copies > here) {
       here = m->copies;
     }
-    if (moved > MOST_COPIES) moved = MOST_COPIES;
+    if (moved > COPIES_LIMIT) moved = COPIES_LIMIT;
   }
   return here + moved > 1 ? here + moved : 1;
 }

@@ -10,11 +10,6 @@
 // Operations of a region; larger ones count as different, to bound the time.
 #define MOST_IN_REGION 16
 
-static bool same_str(cx_hlo_str a, cx_hlo_str b)
-{
-  return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
-}
-
 // ---- attributes ----
 
 static bool same_elements(const cx_hlo_elements *a, const cx_hlo_elements *b)
@@ -75,7 +70,8 @@ static bool same_dict(const cx_hlo_attr *a, const cx_hlo_attr *b)
   for (size_t i = 0; i < a->as.dict.n; i++) {
     const cx_hlo_named *x = &a->as.dict.items[i];
     const cx_hlo_named *y = &b->as.dict.items[i];
-    if (!same_str(x->name, y->name) || !cpu_opt_attr_same(x->attr, y->attr)) {
+    if (!cx_hlo_str_same(x->name, y->name) ||
+        !cpu_opt_attr_same(x->attr, y->attr)) {
       return false;
     }
   }
@@ -98,7 +94,7 @@ bool cpu_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b)
     case CX_HLO_ATTR_FLOAT: return a->as.bits == b->as.bits;
     case CX_HLO_ATTR_STRING:
     case CX_HLO_ATTR_SYMBOL:
-    case CX_HLO_ATTR_TEXT: return same_str(a->as.text, b->as.text);
+    case CX_HLO_ATTR_TEXT: return cx_hlo_str_same(a->as.text, b->as.text);
     case CX_HLO_ATTR_TYPE: return cx_hlo_any_equal(&a->as.type, &b->as.type);
     case CX_HLO_ATTR_ELEMENTS:
       return same_elements(&a->as.elements, &b->as.elements);
@@ -119,7 +115,7 @@ static bool same_kind(const cx_hlo_op *a, const cx_hlo_op *b)
 {
   if (a->kind != b->kind || a->n_operands != b->n_operands ||
       a->n_results != b->n_results || a->n_regions != b->n_regions ||
-      a->n_extra != b->n_extra || !same_str(a->name, b->name)) {
+      a->n_extra != b->n_extra || !cx_hlo_str_same(a->name, b->name)) {
     return false;
   }
   for (uint32_t i = 0; i < a->n_results; i++) {
@@ -132,7 +128,7 @@ static bool same_kind(const cx_hlo_op *a, const cx_hlo_op *b)
     if (!cpu_opt_attr_same(a->attrs[i], b->attrs[i])) return false;
   }
   for (size_t i = 0; i < a->n_extra; i++) {
-    if (!same_str(a->extra[i].name, b->extra[i].name) ||
+    if (!cx_hlo_str_same(a->extra[i].name, b->extra[i].name) ||
         !cpu_opt_attr_same(a->extra[i].attr, b->extra[i].attr)) {
       return false;
     }
