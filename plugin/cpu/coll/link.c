@@ -291,6 +291,16 @@ static bool pause_for(cpu_coll_link *l, int *idle_turns)
   return goes_on;
 }
 
+// Why the job has failed; NULL: it has not.
+static calx_status *job_error(const cpu_coll_link *l)
+{
+  const calx_segment_head *job = l->options.job;
+  const uint32_t failed = atomic_load(&job->failed);
+  if (failed == 0) return NULL;
+  return cx_error((calx_code)failed, "%.*s", CALX_SEGMENT_MESSAGE,
+                  job->message);
+}
+
 static bool is_healthy(const cpu_coll_link *l)
 {
   return !atomic_load(&l->broken) && atomic_load(&l->options.job->failed) == 0;
@@ -355,6 +365,7 @@ static calx_status *gather(cpu_coll_link *l)
     return NULL;
   }
   calx_status *status = cpu_coll_link_error(l);
+  if (status == NULL) status = job_error(l);
   if (status != NULL) return status;
   return cx_error(CALX_DEADLINE_EXCEEDED,
                   "%s: the other processes have not arrived", mpi.api->flavour);
@@ -442,12 +453,9 @@ static calx_status *wait_to_run(cpu_coll_link *l, bool *orphaned)
   cx_lock(&l->lock);
   while (l->stage == STARTING) {
     (void)cx_cond_wait_ms(&l->changed, &l->lock, CHECK_MS);
-    const uint32_t failed = atomic_load(&l->options.job->failed);
     if (l->stage != STARTING || !l->opening) continue;
-    if (failed != 0) {
-      status = cx_error((calx_code)failed, "%.*s", CALX_SEGMENT_MESSAGE,
-                        l->options.job->message);
-    } else if (cx_now_ns() > until) {
+    status = job_error(l);
+    if (status == NULL && cx_now_ns() > until) {
       status = cx_error(CALX_DEADLINE_EXCEEDED,
                         "MPI between hosts: after %lld ms not all processes "
                         "have arrived",
