@@ -182,7 +182,7 @@ typedef struct cpu_api_world {
   uint32_t host, n_hosts;
   uint32_t host_first, host_processes;  // of this host
   int segment_fd;                       // -1: none
-  bool placed;           // the options say which hosts there are
+  bool placed;                          // the options say which hosts there are
   const char *platform;                 // a static text
 } cpu_api_world;
 

@@ -153,8 +153,7 @@ static calx_status *create(const PJRT_Client_Create_Args *args,
   cpu_api_world world;
   cpu_api_meeting meeting;
   int64_t timeout_s = 0;
-  CALX_TRY(
-      cpu_api_world_read(args->create_options, args->num_options, &world));
+  CALX_TRY(cpu_api_world_read(args->create_options, args->num_options, &world));
   CALX_TRY(cpu_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
                                DEFAULT_TIMEOUT_S, &timeout_s));
   const int64_t timeout_ms = timeout_s * 1000;

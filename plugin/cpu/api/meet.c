@@ -63,15 +63,14 @@ static calx_status *put(const store *s, const char *what, const char *value)
   char key[TEXT];
   PJRT_CallbackError callback = make_error;
   write_key(s, what, s->world->process, key);
-  PJRT_KeyValuePutCallback_Args args = {
-    CX_PJRT_ARGS(PJRT_KeyValuePutCallback_Args),
-    .key = key,
-    .key_size = strlen(key),
-    .value = value,
-    .value_size = strlen(value),
-    .callback_error = &callback,
-    .user_arg = s->args->kv_put_user_arg
-  };
+  PJRT_KeyValuePutCallback_Args args = { CX_PJRT_ARGS(
+                                             PJRT_KeyValuePutCallback_Args),
+                                         .key = key,
+                                         .key_size = strlen(key),
+                                         .value = value,
+                                         .value_size = strlen(value),
+                                         .callback_error = &callback,
+                                         .user_arg = s->args->kv_put_user_arg };
   return cx_annotate(take_error(s->args->kv_put_callback(&args)),
                      "while '%s' was put into the key-value store", key);
 }
@@ -89,14 +88,13 @@ static calx_status *get(const store *s, const char *what, uint32_t process,
   char key[TEXT];
   PJRT_CallbackError callback = make_error;
   write_key(s, what, process, key);
-  PJRT_KeyValueGetCallback_Args args = {
-    CX_PJRT_ARGS(PJRT_KeyValueGetCallback_Args),
-    .key = key,
-    .key_size = strlen(key),
-    .timeout_in_ms = left_ms(s),
-    .callback_error = &callback,
-    .user_arg = s->args->kv_get_user_arg
-  };
+  PJRT_KeyValueGetCallback_Args args = { CX_PJRT_ARGS(
+                                             PJRT_KeyValueGetCallback_Args),
+                                         .key = key,
+                                         .key_size = strlen(key),
+                                         .timeout_in_ms = left_ms(s),
+                                         .callback_error = &callback,
+                                         .user_arg = s->args->kv_get_user_arg };
   calx_status *status = take_error(s->args->kv_get_callback(&args));
   if (status != NULL) {
     return cx_annotate(
@@ -165,10 +163,11 @@ static calx_status *check_card(const store *s, const card *own, const card *c,
                                uint32_t process)
 {
   if (c->devices != own->devices) {
-    return cx_invalid("process %u has %u devices, process %u has %u; all must "
-                      "have as many (CPU_NUM_DEVICES, cpu_device_count)",
-                      (unsigned)process, (unsigned)c->devices,
-                      (unsigned)s->world->process, (unsigned)own->devices);
+    return cx_invalid(
+        "process %u has %u devices, process %u has %u; all must "
+        "have as many (CPU_NUM_DEVICES, cpu_device_count)",
+        (unsigned)process, (unsigned)c->devices, (unsigned)s->world->process,
+        (unsigned)own->devices);
   }
   if (strcmp(c->build, own->build) == 0) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
@@ -202,10 +201,11 @@ static calx_status *find_hosts(const card *all, cpu_api_world *w)
       first = i;
       w->n_hosts++;
     } else if (same != first) {
-      return cx_invalid("processes %u and %u are of one host, process %u "
-                        "between them is not: number the processes host by "
-                        "host",
-                        (unsigned)same, (unsigned)i, (unsigned)first);
+      return cx_invalid(
+          "processes %u and %u are of one host, process %u "
+          "between them is not: number the processes host by "
+          "host",
+          (unsigned)same, (unsigned)i, (unsigned)first);
     }
     if (i <= w->process) {
       w->host = w->n_hosts - 1;
@@ -260,10 +260,11 @@ static calx_status *open_segment(const store *s, cpu_api_meeting *out)
   char number[TEXT];
   CALX_TRY(get(s, "segment", first, number));
   calx_status *status = open_of(out->pids[0], number, &out->fd);
-  status = cx_status_first(status,
-                           put(s, "opened", status == NULL ? "yes" : "no"));
-  return cx_annotate(status, "while the memory of this host's processes, which "
-                             "process %u makes, was opened",
+  status =
+      cx_status_first(status, put(s, "opened", status == NULL ? "yes" : "no"));
+  return cx_annotate(status,
+                     "while the memory of this host's processes, which "
+                     "process %u makes, was opened",
                      (unsigned)first);
 }
 

@@ -55,7 +55,8 @@ calx_status *cpu_coll_peer_error(const cpu_coll *coll, uint32_t slot,
 {
   const cpu_coll_topology *t = &coll->topology;
   const uint32_t device = cpu_coll_device_of_slot(coll, slot);
-  return cx_error(CALX_ABORTED, "%s: process %u (pid %lld), which has device "
+  return cx_error(CALX_ABORTED,
+                  "%s: process %u (pid %lld), which has device "
                   "%u, has ended",
                   submission == NULL ? "a program with collectives"
                                      : cpu_coll_name(submission->op),
