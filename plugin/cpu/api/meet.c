@@ -246,7 +246,7 @@ static calx_status *open_of(int64_t pid, const char *number, int *out)
     return cx_error(CALX_ABORTED, "it could not make it");
   }
   snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%d", pid, fd);
-  *out = open(path, O_RDWR | O_CLOEXEC);
+  *out = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (*out >= 0) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
                   "cannot open '%s': %s; processes of one host must be of one "
