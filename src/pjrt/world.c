@@ -1,8 +1,8 @@
 // pjrt/world: what a plugin learns about the processes that train together.
 //
 // - The library's own engine presents the devices of all processes: it gets
-//   this process's rank and host, and the segment that the processes of the
-//   host share.
+//   this process's rank and host, the segment that the processes of the host
+//   share, and between hosts callbacks to the store.
 // - CUDA and unknown plugins get the rank, and callbacks to the store, through
 //   which their processes find each other. A CUDA process uses the card whose
 //   number is its local rank.
@@ -162,9 +162,10 @@ static PJRT_Error *put(PJRT_KeyValuePutCallback_Args *args)
 void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args)
 {
   cx_pjrt_world *w = &c->world;
-  cx_pjrt_kind kind = c->plugin->kind;
-  if (w->processes <= 1 || w->get == NULL || kind == CX_PJRT_KIND_CPU ||
-      kind == CX_PJRT_KIND_TPU) {
+  const cx_pjrt_kind kind = c->plugin->kind;
+  const bool is_between_hosts = c->plugin->is_own && w->hosts > 1;
+  if (w->processes <= 1 || w->get == NULL || kind == CX_PJRT_KIND_TPU ||
+      (kind == CX_PJRT_KIND_CPU && !is_between_hosts)) {
     return;
   }
   args->kv_get_callback = get;

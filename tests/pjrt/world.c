@@ -76,6 +76,30 @@ static void test_options(void **state)
   assert_string_equal(options_for(CX_PJRT_KIND_OTHER, false, NULL), "");
 }
 
+static bool gets_store(cx_pjrt_kind kind, bool is_own, const cx_pjrt_world *w)
+{
+  cx_pjrt_plugin p = { .kind = kind, .is_own = is_own };
+  cx_pjrt_client c = { .plugin = &p, .world = *w };
+  PJRT_Client_Create_Args args = { 0 };
+  cx_pjrt_world_callbacks(&c, &args);
+  const bool gets = args.kv_get_callback != NULL;
+  assert_true(gets == (args.kv_put_callback != NULL));
+  return gets;
+}
+
+static void test_callbacks(void **state)
+{
+  (void)state;
+  cx_pjrt_world w = world_of(1, 3);
+  assert_true(gets_store(CX_PJRT_KIND_OTHER, false, &w));
+  assert_true(gets_store(CX_PJRT_KIND_CUDA, false, &w));
+  assert_false(gets_store(CX_PJRT_KIND_TPU, false, &w));
+  assert_false(gets_store(CX_PJRT_KIND_CPU, true, &w));  // of one host
+  w.hosts = 3;
+  assert_true(gets_store(CX_PJRT_KIND_CPU, true, &w));
+  assert_false(gets_store(CX_PJRT_KIND_CPU, false, &w));
+}
+
 // A process takes the card of its number, where it sees the others' too.
 static void test_cards(void **state)
 {
@@ -343,11 +367,11 @@ static void test_launch_numbers(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    FIXTURE_TEST(test_options),        FIXTURE_TEST(test_cards),
-    FIXTURE_TEST(test_told),           FIXTURE_TEST(test_store),
-    FIXTURE_TEST(test_threads),        FIXTURE_TEST(test_news),
-    FIXTURE_TEST(test_no_memory),      FIXTURE_TEST(test_assignment),
-    FIXTURE_TEST(test_launch_numbers),
+    FIXTURE_TEST(test_options),    FIXTURE_TEST(test_callbacks),
+    FIXTURE_TEST(test_cards),      FIXTURE_TEST(test_told),
+    FIXTURE_TEST(test_store),      FIXTURE_TEST(test_threads),
+    FIXTURE_TEST(test_news),       FIXTURE_TEST(test_no_memory),
+    FIXTURE_TEST(test_assignment), FIXTURE_TEST(test_launch_numbers),
   };
   return cmocka_run_group_tests(tests, fixture_load, NULL);
 }

@@ -234,16 +234,35 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
 // Checks that the processes of a host have a shared segment. A topology does
 // not need one.
 calx_status *cpu_api_world_check_segment(const cpu_api_world *w) CALX_MUST_USE;
+// The key-value store that a caller offers while it makes a client of several
+// processes.
+typedef struct cpu_api_store {
+  const PJRT_Client_Create_Args *args;
+  int64_t timeout_ms, until_ns;
+  unsigned client;  // its number in this process; equal in all processes
+  const cpu_api_world *world;
+} cpu_api_store;
+#define CPU_API_STORE_TEXT 256  // bytes of a key or a value, with its end
+bool cpu_api_store_open(const PJRT_Client_Create_Args *args,
+                        const cpu_api_world *world, int64_t timeout_ms,
+                        cpu_api_store *out);  // false: none is offered
+// Puts a text of this process.
+calx_status *cpu_api_store_put(const cpu_api_store *store, const char *what,
+                               const char *value) CALX_MUST_USE;
+// The text that the process puts, as soon as it does.
+calx_status *cpu_api_store_get(const cpu_api_store *store, const char *what,
+                               uint32_t process,
+                               char out[CPU_API_STORE_TEXT]) CALX_MUST_USE;
+// Waits until all processes call this; once for a client.
+calx_status *cpu_api_store_barrier(const cpu_api_store *store) CALX_MUST_USE;
 // What a client has of a meeting until it is complete.
 typedef struct cpu_api_meeting {
   int fd;         // of the shared segment; -1: none
   int64_t *pids;  // of this host's processes; NULL: there was no meeting
 } cpu_api_meeting;
-// Where the options do not place the process and the caller has a key-value
-// store, the processes find out by it which of them are of one host, and each
-// host's get a segment.
-calx_status *cpu_api_meet(const PJRT_Client_Create_Args *args,
-                          int64_t timeout_ms, cpu_api_world *world,
+// Where the options do not place the process, the processes find out by the
+// store which of them are of one host, and each host's get a segment.
+calx_status *cpu_api_meet(const cpu_api_store *store, cpu_api_world *world,
                           cpu_api_meeting *out) CALX_MUST_USE;
 void cpu_api_meeting_end(cpu_api_meeting *meeting);
 calx_status *cpu_api_topology_new(size_t n, size_t per_process,

@@ -75,7 +75,14 @@ static void write_version(PJRT_Client *c)
            lanes != NULL ? ", lanes " : "", lanes != NULL ? lanes : "");
 }
 
-static calx_status *join_world(PJRT_Client *c, const int64_t *pids)
+static calx_status *meet_in_store(const void *store)
+{
+  return cpu_api_store_barrier(store);
+}
+
+// store: NULL: none. pids: of this host's processes, or NULL.
+static calx_status *join_world(PJRT_Client *c, const cpu_api_store *store,
+                               const int64_t *pids)
 {
   const cpu_api_world *w = &c->world;
   const bool alone = w->n_processes == 1;
@@ -87,7 +94,9 @@ static calx_status *join_world(PJRT_Client *c, const int64_t *pids)
     .n_own = w->per_process,
     .n_world = w->n_processes * w->per_process,
     .timeout_ms = c->timeout_ms,
-    .pids = pids
+    .pids = pids,
+    .meet = store != NULL ? meet_in_store : NULL,
+    .meet_user = store
   };
   return cpu_coll_new(&topology, &c->coll);
 }
@@ -104,7 +113,8 @@ static calx_status *count_threads(const cpu_api_world *w, int *out)
   return NULL;
 }
 
-static calx_status *open_client(PJRT_Client *c, const int64_t *pids)
+static calx_status *open_client(PJRT_Client *c, const cpu_api_store *store,
+                                const int64_t *pids)
 {
   const cpu_api_world *w = &c->world;
   const size_t n = (size_t)w->n_processes * w->per_process;
@@ -122,12 +132,13 @@ static calx_status *open_client(PJRT_Client *c, const int64_t *pids)
     CALX_TRY(open_device(c, (int)i, threads));
   }
   CALX_TRY(cpu_threads_new(threads, &c->compile_threads));
-  CALX_TRY(join_world(c, pids));
+  CALX_TRY(join_world(c, store, pids));
   return cpu_api_topology_new(n, w->per_process, w->platform, &c->topology);
 }
 
 static calx_status *create_in(const cpu_api_world *world, int64_t timeout_ms,
-                              const int64_t *pids, PJRT_Client **out)
+                              const cpu_api_store *store, const int64_t *pids,
+                              PJRT_Client **out)
 {
   CALX_TRY(cpu_api_world_check_segment(world));
   PJRT_Client *c = cx_calloc(1, sizeof *c);
@@ -138,7 +149,7 @@ static calx_status *create_in(const cpu_api_world *world, int64_t timeout_ms,
   atomic_init(&c->closed, false);
   cx_mutex_init(&c->compile_lock);
   cx_mutex_init(&c->launch_lock);
-  calx_status *status = open_client(c, pids);
+  calx_status *status = open_client(c, store, pids);
   if (status != NULL) {
     cpu_api_client_release(c);
     return status;
@@ -151,14 +162,19 @@ static calx_status *create(const PJRT_Client_Create_Args *args,
                            PJRT_Client **out)
 {
   cpu_api_world world;
-  cpu_api_meeting meeting;
+  cpu_api_meeting meeting = { .fd = -1 };
+  cpu_api_store store;
   int64_t timeout_s = 0;
   CALX_TRY(cpu_api_world_read(args->create_options, args->num_options, &world));
   CALX_TRY(cpu_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
                                DEFAULT_TIMEOUT_S, &timeout_s));
   const int64_t timeout_ms = timeout_s * 1000;
-  CALX_TRY(cpu_api_meet(args, timeout_ms, &world, &meeting));
-  calx_status *status = create_in(&world, timeout_ms, meeting.pids, out);
+  const bool has_store = cpu_api_store_open(args, &world, timeout_ms, &store);
+  if (has_store && !world.placed) {
+    CALX_TRY(cpu_api_meet(&store, &world, &meeting));
+  }
+  calx_status *status = create_in(&world, timeout_ms, has_store ? &store : NULL,
+                                  meeting.pids, out);
   cpu_api_meeting_end(&meeting);
   return status;
 }

@@ -62,7 +62,7 @@ static const option known[] = {
     CPU_API_MAX_DEVICES },
 };
 
-enum { PLACES = 3 };  // the first of these
+enum { FIRST_OF_HOST = 3 };
 
 static calx_status *read_option(const PJRT_NamedValue *o, const option *which,
                                 cpu_api_world *out)
@@ -122,7 +122,7 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
       if (!is_named(o, known[k].name)) continue;
       CALX_TRY(read_option(o, &known[k], out));
-      out->placed = out->placed || k >= PLACES;
+      out->placed = out->placed || k >= FIRST_OF_HOST;
     }
     if (is_named(o, "platform_name")) CALX_TRY(read_platform(o, out));
   }

@@ -30,6 +30,11 @@ typedef struct cpu_coll_topology {
   // [n_host / n_own]: the ids of this host's processes, which then watch each
   // other; read by cpu_coll_new(). NULL: another one watches them.
   const int64_t *pids;
+  // Returns when it was called in all processes; cpu_coll_new() calls it
+  // between hosts, once MPI is there. NULL: nothing is known that could wait
+  // so.
+  calx_status *(*meet)(const void *user);
+  const void *meet_user;
 } cpu_coll_topology;
 // A shared segment for so many processes of a host: the descriptor of an
 // anonymous file, which is the caller's.

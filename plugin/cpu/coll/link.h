@@ -45,6 +45,9 @@ typedef struct cpu_coll_link_options {
   const calx_segment_head *job;
   cpu_coll_message_fn *on_message;
   void *user;
+  // NULL, or returns when it was called in all processes.
+  calx_status *(*meet)(const void *user);
+  const void *meet_user;
   // Each process sends `own` to all others at the start; `all` receives them in
   // the order of the processes.
   const void *own;

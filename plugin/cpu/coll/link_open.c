@@ -133,6 +133,10 @@ static calx_status *gather(cpu_coll_link *l)
                   cpu_coll_mpi.api->flavour);
 }
 
+// Open MPI 4.1 under Slurm's PMIx can return from MPI_Init in one process
+// before another one has begun to take messages there, which the first message
+// ends by a call of a null function (in mca_btl_tcp). So nothing is sent before
+// MPI is initialised in all processes.
 static calx_status *begin(cpu_coll_link *l)
 {
   if (cpu_coll_mpi.api == NULL) {
@@ -150,6 +154,7 @@ static calx_status *begin(cpu_coll_link *l)
   }
   if (l->orphaned) return NULL;
   CALX_TRY(check_rank(&l->options));
+  if (l->options.meet != NULL) CALX_TRY(l->options.meet(l->options.meet_user));
   return gather(l);
 }
 

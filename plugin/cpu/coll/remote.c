@@ -207,6 +207,8 @@ calx_status *cpu_coll_remote_open(cpu_coll *coll)
     .job = coll->job,
     .on_message = on_message,
     .user = coll,
+    .meet = t->meet,
+    .meet_user = t->meet_user,
     .own = &own,
     .all = all,
     .own_bytes = sizeof own

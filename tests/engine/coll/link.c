@@ -23,7 +23,7 @@ typedef struct letter {
 
 static struct {
   atomic_bool opens, gathers;
-  atomic_int barriers;
+  atomic_int barriers, gathered, meetings;
   letter letters[MOST_LETTERS];
   size_t first, n;
   void *ear;  // where a message goes
@@ -91,6 +91,7 @@ static const char *gather_bytes(const void *data, void *all, int bytes,
                                 cpu_coll_mpi_request *out)
 {
   const uint32_t first = OWN;
+  atomic_fetch_add(&other.gathered, 1);
   put(out, atomic_load(&other.gathers) ? DONE : NEVER);
   if (!atomic_load(&other.gathers)) {
     add_late(all, 2 * (size_t)bytes);
@@ -153,8 +154,11 @@ static void hear(void *user, const void *message, size_t bytes)
   (void)bytes;
 }
 
-static calx_status *open_link(const calx_segment_head *failed,
-                              int64_t timeout_ms, cpu_coll_link **out)
+typedef calx_status *meet_fn(const void *user);
+
+static calx_status *open_meeting(const calx_segment_head *failed,
+                                 int64_t timeout_ms, meet_fn *meet_others,
+                                 cpu_coll_link **out)
 {
   const uint32_t own[] = { 0, OWN };
   uint32_t all[4];
@@ -163,10 +167,18 @@ static calx_status *open_link(const calx_segment_head *failed,
                                           .timeout_ms = timeout_ms,
                                           .job = failed,
                                           .on_message = hear,
+                                          .meet = meet_others,
+                                          .meet_user = &other,
                                           .own = own,
                                           .all = all,
                                           .own_bytes = sizeof own };
   return cpu_coll_link_open(&options, out);
+}
+
+static calx_status *open_link(const calx_segment_head *failed,
+                              int64_t timeout_ms, cpu_coll_link **out)
+{
+  return open_meeting(failed, timeout_ms, NULL, out);
 }
 
 // Once the thread that was left has ended, another link may be opened.
@@ -216,6 +228,37 @@ static void test_nobody_comes(void **state)
               "the other processes have not arrived");
   atomic_store(&other.gathers, true);
   come_too_late();
+}
+
+static calx_status *meet_before_all(const void *user)
+{
+  assert_ptr_equal(user, &other);
+  atomic_fetch_add(&other.meetings, 1);
+  assert_int_equal(atomic_load(&other.gathered), 0);
+  return NULL;
+}
+
+static calx_status *meet_nobody(const void *user)
+{
+  (void)user;
+  return calx_status_new(CALX_UNAVAILABLE, "process 1 is not there");
+}
+
+// Nothing is sent before the processes have met, and where they do not.
+static void test_meeting(void **state)
+{
+  (void)state;
+  const calx_segment_head well = { 0 };
+  cpu_coll_link *l = NULL;
+  atomic_store(&other.gathered, 0);
+  CHECK_OK(open_meeting(&well, 100000, meet_before_all, &l));
+  assert_int_equal(atomic_load(&other.meetings), 1);
+  assert_int_equal(atomic_load(&other.gathered), 1);
+  assert_false(cpu_coll_link_close(l));
+  CHECK_FAILS(CALX_UNAVAILABLE, open_meeting(&well, 100000, meet_nobody, &l),
+              "process 1 is not there");
+  assert_null(l);
+  assert_int_equal(atomic_load(&other.gathered), 1);
 }
 
 // Who gave up a transfer still comes to the end.
@@ -352,10 +395,10 @@ static void test_only_loopback(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_left),          cmocka_unit_test(test_nobody_comes),
-    cmocka_unit_test(test_abandoned),     cmocka_unit_test(test_stuck_sum),
-    cmocka_unit_test(test_stuck_gather),  cmocka_unit_test(test_loopback),
-    cmocka_unit_test(test_only_loopback),
+    cmocka_unit_test(test_left),      cmocka_unit_test(test_nobody_comes),
+    cmocka_unit_test(test_meeting),   cmocka_unit_test(test_abandoned),
+    cmocka_unit_test(test_stuck_sum), cmocka_unit_test(test_stuck_gather),
+    cmocka_unit_test(test_loopback),  cmocka_unit_test(test_only_loopback),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
