@@ -1,7 +1,6 @@
 #include "spmd/sharding.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "hlo/scan.h"
 

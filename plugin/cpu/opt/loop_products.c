@@ -14,12 +14,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "hlo/number.h"
 #include "opt/loops.h"
 #include "opt/passes.h"
 
 #define MOST_BYTES (INT64_C(1) << 30)  // of what is kept
-#define MOST_TIMES (INT64_C(1) << 16)  // whose indices are checked one by one
 // A factor is kept if it has at most so many times the bytes of the sum.
 #define MOST_FACTOR 2
 
@@ -28,125 +26,7 @@ typedef struct products_state {
   uint32_t n;
 } products_state;
 
-// ---- loops that count ----
-
-typedef struct count {
-  cx_hlo_block *body;
-  const cx_hlo_value *i;  // the body's argument that is 0, 1, …
-  int64_t n;              // iterations; 0: they are not known
-} count;
-
-static bool is_increment(const cx_hlo_value *v, const cx_hlo_value *arg)
-{
-  const cx_hlo_op *add = cpu_opt_made_by(v, CX_HLO_OP_ADD);
-  return add != NULL &&
-         ((add->operands[0] == arg && cpu_opt_is_number(add->operands[1], 1)) ||
-          (add->operands[1] == arg && cpu_opt_is_number(add->operands[0], 1)));
-}
-
-static count count_of(const cx_hlo_op *loop)
-{
-  const cx_hlo_block *condition = loop->regions[0].first;
-  count c = { .body = loop->regions[1].first };
-  const cx_hlo_op *less =
-      cpu_opt_made_by(condition->last->operands[0], CX_HLO_OP_COMPARE);
-  if (less == NULL ||
-      cx_hlo_op_int(less, CX_HLO_A_COMPARISON_DIRECTION) != CX_HLO_LT) {
-    return c;
-  }
-  const cx_hlo_value *arg = less->operands[0];
-  const cx_hlo_elem e = arg->type.tensor.elem;
-  const unsigned char *limit = cpu_opt_splat(less->operands[1]);
-  if (arg->op != NULL || arg->block != condition || limit == NULL ||
-      (e != CX_HLO_I32 && e != CX_HLO_I64) || arg->type.tensor.rank != 0 ||
-      !cpu_opt_is_number(loop->operands[arg->index], 0)) {
-    return c;
-  }
-  c.i = &c.body->args[arg->index];
-  if (is_increment(c.body->last->operands[arg->index], c.i)) {
-    c.n = cx_hlo_load_int(e, limit);
-  }
-  if (c.n < 0) c.n = 0;
-  return c;
-}
-
-// The value of a scalar in iteration i; false: not known.
-static bool value_at(const count *c, const cx_hlo_value *v, int64_t i,
-                     int *fuel, int64_t *out)
-{
-  const cx_hlo_type *t = &v->type.tensor;
-  if (--*fuel < 0 || t->rank != 0 || v->type.non_tensor != NULL) return false;
-  if (v == c->i) {
-    *out = i;
-    return true;
-  }
-  const unsigned char *p = cpu_opt_splat(v);
-  if (p != NULL && (cx_hlo_elem_is_int(t->elem) || t->elem == CX_HLO_I1)) {
-    *out = cx_hlo_load_int(t->elem, p);
-    return true;
-  }
-  const cx_hlo_op *op = v->op;
-  if (op == NULL || op->n_operands == 0 || op->n_operands > 3) return false;
-  int64_t x[3];
-  for (uint32_t k = 0; k < op->n_operands; k++) {
-    if (!value_at(c, op->operands[k], i, fuel, &x[k])) return false;
-    if (x[k] < -INT32_MAX || x[k] > INT32_MAX) return false;
-  }
-  switch (op->kind) {
-    case CX_HLO_OP_ADD: *out = x[0] + x[1]; break;
-    case CX_HLO_OP_SUBTRACT: *out = x[0] - x[1]; break;
-    case CX_HLO_OP_SELECT: *out = x[0] != 0 ? x[1] : x[2]; break;
-    case CX_HLO_OP_COMPARE:
-      if (cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION) != CX_HLO_LT) {
-        return false;
-      }
-      *out = x[0] < x[1];
-      break;
-    default: return false;
-  }
-  return t->elem == CX_HLO_I32 || t->elem == CX_HLO_I64 || t->elem == CX_HLO_I1;
-}
-
-// Whether the iterations have each of [0, n) as this index once.
-static bool is_permutation(const count *c, const cx_hlo_value *index)
-{
-  if (c->n > MOST_TIMES) return false;
-  bool *seen = cx_calloc((size_t)c->n + 1, sizeof *seen);
-  bool all = seen != NULL;
-  for (int64_t i = 0; i < c->n && all; i++) {
-    int fuel = 32;
-    int64_t at = -1;
-    all =
-        value_at(c, index, i, &fuel, &at) && at >= 0 && at < c->n && !seen[at];
-    if (all) seen[at] = true;
-  }
-  cx_free(seen);
-  return all;
-}
-
 // ---- rows ----
-
-// The dynamic_slice that v is, if it is a row of a tensor of n rows from
-// outside the loop: index i of its first dimension.
-static cx_hlo_op *row_of(const count *c, const cx_hlo_value *v)
-{
-  const cx_hlo_op *shaped = cpu_opt_made_by(v, CX_HLO_OP_RESHAPE);
-  cx_hlo_op *slice = shaped == NULL ? NULL
-                                    : cpu_opt_made_by(shaped->operands[0],
-                                                      CX_HLO_OP_DYNAMIC_SLICE);
-  if (slice == NULL || slice->block != c->body) return NULL;
-  const cx_hlo_value *whole = slice->operands[0];
-  const cx_hlo_type *from = &whole->type.tensor;
-  const cx_hlo_type *row = &v->type.tensor;
-  if (cpu_opt_block_of(whole) == c->body || from->rank != row->rank + 1 ||
-      from->dims[0] != c->n || slice->results[0].type.tensor.dims[0] != 1) {
-    return NULL;
-  }
-  for (size_t d = 0; d < row->rank; d++) {
-    if (from->dims[d + 1] != row->dims[d]) return NULL;
-  }
-  return slice;
-}
 
 static cx_hlo_ints one_more(cpu_opt_walk *w, cx_hlo_ints list, bool with_first)
 {
@@ -202,11 +82,11 @@ static void visit_dot(cpu_opt_walk *w, cx_hlo_op *dot)
       dot->block != loop->regions[1].first) {
     return;
   }
-  const count c = count_of(loop);
+  const cpu_opt_loop_count c = cpu_opt_loop_count_of(loop);
   const cx_hlo_dot_numbers *n = numbers_of(dot);
   if (c.n < 2 || n->lhs_batch.n != 0) return;
   for (size_t side = 0; side < 2; side++) {
-    const cx_hlo_op *slice = row_of(&c, dot->operands[side]);
+    const cx_hlo_op *slice = cpu_opt_loop_row(&c, dot->operands[side]);
     cx_hlo_value *other = dot->operands[1 - side];
     if (slice == NULL || cpu_opt_block_of(other) == c.body) continue;
     // The rows' dimension is the first of those of its side.
@@ -258,7 +138,7 @@ typedef struct sum {
 } sum;
 
 typedef struct sums {
-  count c;
+  cpu_opt_loop_count c;
   cx_hlo_op *loop;
   sum sums[MOST_KEPT];
   kept kept[MOST_KEPT];
@@ -314,8 +194,8 @@ static void add_sum(const products_state *s, sums *x, uint32_t i)
   *out = (sum){ .variable = i, .dot = dot, .kept = { NOT_KEPT, NOT_KEPT } };
   const cx_hlo_op *row = NULL;
   for (int k = 0; k < 2; k++) {
-    const cx_hlo_op *r = row_of(&x->c, dot->operands[k]);
-    if (r == NULL || !is_permutation(&x->c, r->operands[1])) continue;
+    const cx_hlo_op *r = cpu_opt_loop_row(&x->c, dot->operands[k]);
+    if (r == NULL || !cpu_opt_loop_permutes(&x->c, r->operands[1])) continue;
     if (row != NULL && row->operands[1] != r->operands[1]) continue;
     row = out->row[k] = r;
   }
@@ -444,7 +324,7 @@ static calx_status *move_sums(cpu_opt_walk *w, sums *x)
 
 static calx_status *visit_loop(cpu_opt_walk *w, cx_hlo_op *loop)
 {
-  sums x = { .c = count_of(loop), .loop = loop };
+  sums x = { .c = cpu_opt_loop_count_of(loop), .loop = loop };
   if (x.c.n < 2) return NULL;
   for (uint32_t i = 0; i < loop->n_operands; i++) add_sum(w->user, &x, i);
   return x.n == 0 ? NULL : move_sums(w, &x);

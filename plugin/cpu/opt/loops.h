@@ -11,4 +11,20 @@
 bool cpu_opt_move_block(cpu_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
                         size_t region, const bool *keep);
 
+// ---- loops that count ----
+
+typedef struct cpu_opt_loop_count {
+  cx_hlo_block *body;
+  const cx_hlo_value *i;  // the body's argument that is 0, 1, …
+  int64_t n;              // iterations; 0: they are not known
+} cpu_opt_loop_count;
+
+cpu_opt_loop_count cpu_opt_loop_count_of(const cx_hlo_op *loop);
+// Whether the iterations have each of [0, n) as this index once.
+bool cpu_opt_loop_permutes(const cpu_opt_loop_count *c,
+                           const cx_hlo_value *index);
+// The dynamic_slice that v is, if it is a row of a tensor of n rows from
+// outside the loop: index i of its first dimension.
+cx_hlo_op *cpu_opt_loop_row(const cpu_opt_loop_count *c, const cx_hlo_value *v);
+
 #endif
