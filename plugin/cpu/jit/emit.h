@@ -77,9 +77,9 @@ typedef enum cpu_jit_slot_kind {
 typedef struct cpu_jit_slot {
   const cx_hlo_value *value;
   cpu_jit_slot_kind kind;
-  LLVMValueRef pointer;  // BUFFER, in the current function
-  size_t input;          // BUFFER
-  uint32_t need;         // dimensions before which its index should be cut
+  LLVMValueRef pointer;      // BUFFER, in the current function
+  size_t input;              // BUFFER
+  uint32_t need;             // dimensions before which its index should be cut
   const cpu_jit_val *known;  // KNOWN: its elements
   int64_t n_known;
 } cpu_jit_slot;

@@ -37,9 +37,8 @@ static cpu_jit_loc place_of(native *s, const cx_hlo_op *op, int64_t i)
   for (size_t d = u->rank; d-- > 0; i /= u->dims[d]) index[d] = i % u->dims[d];
   cpu_jit_loc at = { .n = 0 };
   for (size_t d = 0; d < t->rank; d++) {
-    const cpu_jit_ix start =
-        cpu_jit_start_index(env, op->operands[2 + d], &env->scalar,
-                            t->dims[d] - u->dims[d]);
+    const cpu_jit_ix start = cpu_jit_start_index(
+        env, op->operands[2 + d], &env->scalar, t->dims[d] - u->dims[d]);
     cpu_jit_loc_push(&at, 1, t->dims[d],
                      cpu_jit_ix_offset(env, start, index[d]));
   }

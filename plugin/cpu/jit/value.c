@@ -103,8 +103,8 @@ static cpu_jit_val known_element(cpu_jit_env *env, const cpu_jit_slot *slot,
     return i < (uint64_t)slot->n_known ? slot->known[i] : v;
   }
   for (int64_t i = 1; i < slot->n_known; i++) {
-    LLVMValueRef here = cpu_jit_compare(env, LLVMIntEQ, ix.base,
-                                        cpu_jit_i64(env, i), ix.level);
+    LLVMValueRef here =
+        cpu_jit_compare(env, LLVMIntEQ, ix.base, cpu_jit_i64(env, i), ix.level);
     v = cpu_jit_pick(env, here, ix.level, slot->known[i], v);
   }
   return v;

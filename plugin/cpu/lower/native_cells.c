@@ -1,12 +1,12 @@
 // lower/native_cells: where the cells of a native loop live, and what its
 // control flow does with them.
 //
-// A cell is a slot of the program. It may have registers if its steps agree that
-// it is few elements of one type, and if no other slot is in its memory while it
-// is used: it is in the arena, or a result that shares no argument's memory. One
-// of several elements has them only where a step in place works on it. It is
-// needed in memory too where a step reads it that is outside of the loop, or is
-// a call.
+// A cell is a slot of the program. It may have registers if its steps agree
+// that it is few elements of one type, and if no other slot is in its memory
+// while it is used: it is in the arena, or a result that shares no argument's
+// memory. One of several elements has them only where a step in place works on
+// it. It is needed in memory too where a step reads it that is outside of the
+// loop, or is a call.
 #include <string.h>
 
 #include "lower/native.h"

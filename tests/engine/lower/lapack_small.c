@@ -79,8 +79,8 @@ static void add_tensor(cx_text *t, const char *name, int64_t m, int64_t n,
         const double x = number(i, j, k);
         cx_text_format(t, k == 0 ? "" : ", ");
         if (isnan(x)) {
-          cx_text_format(t, type[1] == '6' ? "0x7FF8000000000000"
-                                           : "0x7FC00000");
+          cx_text_format(t,
+                         type[1] == '6' ? "0x7FF8000000000000" : "0x7FC00000");
         } else {
           cx_text_format(t, "%.17e", x);
         }
@@ -176,11 +176,10 @@ static void try_lu(int64_t m, int64_t n, bool wide)
 static void lu_is_lapacks(void **unused)
 {
   (void)unused;
-  static const int64_t sizes[][2] = { { 1, 1 },   { 2, 2 },   { 3, 3 },
-                                      { 4, 4 },   { 5, 3 },   { 3, 5 },
-                                      { 8, 8 },   { 9, 9 },   { 17, 16 },
-                                      { 31, 33 }, { 64, 64 }, { 65, 2 },
-                                      { 2, 65 } };
+  static const int64_t sizes[][2] = {
+    { 1, 1 }, { 2, 2 },   { 3, 3 },   { 4, 4 },   { 5, 3 },  { 3, 5 }, { 8, 8 },
+    { 9, 9 }, { 17, 16 }, { 31, 33 }, { 64, 64 }, { 65, 2 }, { 2, 65 }
+  };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     try_lu(sizes[i][0], sizes[i][1], false);
     try_lu(sizes[i][0], sizes[i][1], true);
@@ -294,8 +293,9 @@ static void try_system(int64_t n, int64_t others, int how, bool wide)
 static void systems_are_lapacks(void **unused)
 {
   (void)unused;
-  static const int64_t sizes[][2] = { { 1, 1 },  { 3, 1 },  { 8, 7 },
-                                      { 17, 8 }, { 32, 41 } };
+  static const int64_t sizes[][2] = {
+    { 1, 1 }, { 3, 1 }, { 8, 7 }, { 17, 8 }, { 32, 41 }
+  };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     for (int how = 0; how < 16; how++) {
       try_system(sizes[i][0], sizes[i][1], how, how % 3 == 0);
