@@ -28,7 +28,7 @@ static const cpu_jit_loc *element(cpu_jit_env *env, const cx_hlo_value *v,
 }
 
 // Where element i of the update goes.
-static cpu_jit_loc place_of(native *s, const cx_hlo_op *op, int64_t i)
+static cpu_jit_loc position_of(cpu_jit_cells *s, const cx_hlo_op *op, int64_t i)
 {
   cpu_jit_env *env = s->env;
   const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
@@ -45,7 +45,7 @@ static cpu_jit_loc place_of(native *s, const cx_hlo_op *op, int64_t i)
   return at;
 }
 
-static void emit_update(native *s, const cpu_jit_step *step)
+static void emit_update(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   cpu_jit_env *env = s->env;
   const cx_hlo_op *op = step->kernel->outputs[0]->op;
@@ -56,17 +56,18 @@ static void emit_update(native *s, const cpu_jit_step *step)
     v[i] = cpu_jit_emit(env, op->operands[1], element(env, op->operands[1], i));
   }
   if (s->of->cells[cell].in_register) {
-    native_put(s, cell, v);
+    cpu_jit_cell_put(s, cell, v);
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    const cpu_jit_loc at = place_of(s, op, i);
+    const cpu_jit_loc at = position_of(s, op, i);
     if (cpu_jit_failed(env)) return;
-    cpu_jit_store(env, native_address(s, cell), v[i], &at, native_level(s));
+    cpu_jit_store(env, cpu_jit_cell_address(s, cell), v[i], &at,
+                  cpu_jit_cells_level(s));
   }
 }
 
-static calx_status *emit_inline(native *s, const cpu_jit_step *step)
+static calx_status *emit_inline(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   cpu_jit_env *env = s->env;
   const cpu_jit_kernel *k = step->kernel;
@@ -74,16 +75,16 @@ static calx_status *emit_inline(native *s, const cpu_jit_step *step)
   CALX_TRY(cpu_jit_set_slots(env, k));
   cpu_jit_merge(env);
   cpu_jit_forget(env);
-  env->memory_level = native_level(s);
+  env->memory_level = cpu_jit_cells_level(s);
   for (size_t i = 0; i < k->n_inputs; i++) {
     cpu_jit_slot *slot = cpu_jit_slot_of(env, k->inputs[i]);
     const uint32_t cell = step->cells[i];
     if (s->of->cells[cell].in_register) {
       slot->kind = CPU_JIT_SLOT_KNOWN;
-      slot->known = native_get(s, cell);
+      slot->known = cpu_jit_cell_get(s, cell);
       slot->n_known = s->of->cells[cell].n;
     } else {
-      slot->pointer = native_address(s, cell);
+      slot->pointer = cpu_jit_cell_address(s, cell);
     }
   }
   if (k->outputs[0]->op->kind == CX_HLO_OP_DYNAMIC_UPDATE_SLICE) {
@@ -99,13 +100,13 @@ static calx_status *emit_inline(native *s, const cpu_jit_step *step)
     }
   }
   for (size_t i = 0; i < k->n_outputs && !cpu_jit_failed(env); i++) {
-    native_put_elements(s, step->cells[k->n_inputs + i], out[i],
-                        cpu_jit_elements(k->outputs[i]));
+    cpu_jit_cell_put_elements(s, step->cells[k->n_inputs + i], out[i],
+                              cpu_jit_elements(k->outputs[i]));
   }
   return env->status;
 }
 
-static void emit_call(native *s, const cpu_jit_step *step)
+static void emit_call(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   cpu_jit_env *env = s->env;
   LLVMTypeRef params[] = { env->ptr, env->i64, env->i64 };
@@ -122,61 +123,63 @@ static void emit_call(native *s, const cpu_jit_step *step)
     LLVMValueRef f = LLVMBuildLoad2(b, env->ptr, at, "");
     LLVMValueRef args[] = { buffers, cpu_jit_i64(env, 0),
                             cpu_jit_i64(env, step->extents[i]) };
-    LLVMBuildCall2(cpu_jit_at(env, native_level(s)), type, f, args, 3, "");
+    LLVMBuildCall2(cpu_jit_at(env, cpu_jit_cells_level(s)), type, f, args, 3,
+                   "");
   }
   for (size_t i = step->n_inputs; i < step->n_cells; i++) {
     s->known[step->cells[i]] = false;
   }
 }
 
-static void emit_copy(native *s, const cpu_jit_step *step)
+static void emit_copy(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   cpu_jit_env *env = s->env;
   const uint32_t from = step->cells[0], to = step->cells[1];
   const cpu_jit_cell *a = &s->of->cells[from];
   const cpu_jit_cell *b = &s->of->cells[to];
   if (a->in_register) {
-    native_put_elements(s, to, native_get(s, from), a->n);
+    cpu_jit_cell_put_elements(s, to, cpu_jit_cell_get(s, from), a->n);
   } else if (b->in_register) {
     cpu_jit_val v[CPU_JIT_CELL_MOST];
-    native_load(s, from, b->elem, b->n, v);
-    native_put(s, to, v);
+    cpu_jit_cell_load(s, from, b->elem, b->n, v);
+    cpu_jit_cell_put(s, to, v);
   } else if (a->bytes > 0) {
-    LLVMValueRef source = native_address(s, from);
-    LLVMValueRef target = native_address(s, to);
-    LLVMBuildMemMove(cpu_jit_at(env, native_level(s)), target, 1, source, 1,
-                     cpu_jit_i64(env, a->bytes));
+    LLVMValueRef source = cpu_jit_cell_address(s, from);
+    LLVMValueRef target = cpu_jit_cell_address(s, to);
+    LLVMBuildMemMove(cpu_jit_at(env, cpu_jit_cells_level(s)), target, 1, source,
+                     1, cpu_jit_i64(env, a->bytes));
   }
 }
 
 // ---- control flow ----
 
-static calx_status *emit_block(native *s, const cpu_jit_steps *block);
+static calx_status *emit_block(cpu_jit_cells *s, const cpu_jit_steps *block);
 
-static bool is_in_register(const native *s, const cpu_jit_step *step, size_t i,
-                           unsigned flag)
+static bool is_in_register(const cpu_jit_cells *s, const cpu_jit_step *step,
+                           size_t i, unsigned flag)
 {
   return s->of->cells[i].in_register && (step->flags[i] & flag) != 0;
 }
 
 // Around the loop's header, whose code is the condition. A variable's value
 // after the loop is the one that the condition saw, or made.
-static calx_status *emit_while(native *s, const cpu_jit_step *step)
+static calx_status *emit_while(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   cpu_jit_env *env = s->env;
   const size_t n = s->of->n_cells;
-  const int outer = native_level(s);
+  const int outer = cpu_jit_cells_level(s);
   // What the loop reads and does not write is read before it.
   for (uint32_t i = 0; i < n; i++) {
     if (is_in_register(s, step, i, CPU_JIT_CELL_READS | CPU_JIT_CELL_CARRIES)) {
-      (void)native_get(s, i);
+      (void)cpu_jit_cell_get(s, i);
     }
   }
-  native_snapshot before, at_exit;
-  if (!native_save(s, &before)) return cx_out_of_memory();
+  cpu_jit_cells_saved before, at_exit;
+  if (!cpu_jit_cells_save(s, &before)) return cx_out_of_memory();
   LLVMBasicBlockRef entry = LLVMGetInsertBlock(env->level[outer]);
-  LLVMBasicBlockRef header = native_block(s), body = native_block(s),
-                    after = native_block(s);
+  LLVMBasicBlockRef header = cpu_jit_cells_block(s),
+                    body = cpu_jit_cells_block(s),
+                    after = cpu_jit_cells_block(s);
   const int level = cpu_jit_level_begin(env, header);
   LLVMBuilderRef b = env->level[level];
   cpu_jit_val *phis =
@@ -184,34 +187,34 @@ static calx_status *emit_while(native *s, const cpu_jit_step *step)
   if (phis == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < n; i++) {
     if (is_in_register(s, step, i, CPU_JIT_CELL_CARRIES)) {
-      native_phis(s, i, b, &before, level, phis);
-      native_incoming(s, i, phis, before.registers, entry);
-      native_set(s, i, phis);
+      cpu_jit_cell_phis(s, i, b, &before, level, phis);
+      cpu_jit_cell_incoming(s, i, phis, before.registers, entry);
+      cpu_jit_cell_set(s, i, phis);
     } else if (is_in_register(s, step, i, CPU_JIT_CELL_WRITES)) {
       s->known[i] = false;
     }
   }
   CALX_TRY(emit_block(s, &step->blocks[0]));
-  const cpu_jit_val more = *native_get(s, step->cells[0]);
-  if (!native_save(s, &at_exit)) return cx_out_of_memory();
+  const cpu_jit_val more = *cpu_jit_cell_get(s, step->cells[0]);
+  if (!cpu_jit_cells_save(s, &at_exit)) return cx_out_of_memory();
   LLVMBuildCondBr(cpu_jit_at(env, level), more.re, body, after);
   LLVMPositionBuilderAtEnd(b, body);
   CALX_TRY(emit_block(s, &step->blocks[1]));
   for (uint32_t i = 0; i < n; i++) {
     if (!is_in_register(s, step, i, CPU_JIT_CELL_CARRIES)) continue;
-    (void)native_get(s, i);
-    native_incoming(s, i, phis, s->registers, LLVMGetInsertBlock(b));
+    (void)cpu_jit_cell_get(s, i);
+    cpu_jit_cell_incoming(s, i, phis, s->registers, LLVMGetInsertBlock(b));
   }
   LLVMBuildBr(cpu_jit_at(env, level), header);
   env->n_levels--;
   LLVMBuildBr(cpu_jit_at(env, outer), header);
   LLVMPositionBuilderAtEnd(env->level[outer], after);
   cpu_jit_forget(env);
-  native_restore(s, &before);
+  cpu_jit_cells_restore(s, &before);
   for (uint32_t i = 0; i < n; i++) {
     if (!is_in_register(s, step, i, CPU_JIT_CELL_WRITES)) continue;
-    native_set(s, i, at_exit.registers);
-    native_set_level(s, i, outer);
+    cpu_jit_cell_set(s, i, at_exit.registers);
+    cpu_jit_cell_set_level(s, i, outer);
     s->known[i] = at_exit.known[i];
   }
   return env->status;
@@ -219,17 +222,17 @@ static calx_status *emit_while(native *s, const cpu_jit_step *step)
 
 // One block of an if or case, from `block` to `join`. Its values go to the
 // phis, which the first one makes.
-static calx_status *emit_branch(native *s, const cpu_jit_step *step,
+static calx_status *emit_branch(cpu_jit_cells *s, const cpu_jit_step *step,
                                 size_t number, LLVMBasicBlockRef block,
                                 LLVMBasicBlockRef join, cpu_jit_val *phis)
 {
   cpu_jit_env *env = s->env;
-  const int outer = native_level(s);
+  const int outer = cpu_jit_cells_level(s);
   const int level = cpu_jit_level_begin(env, block);
   CALX_TRY(emit_block(s, &step->blocks[number]));
   for (uint32_t i = 0; i < s->of->n_cells; i++) {
     if (is_in_register(s, step, i, CPU_JIT_CELL_CARRIES)) {
-      (void)native_get(s, i);
+      (void)cpu_jit_cell_get(s, i);
     }
   }
   LLVMBasicBlockRef end = LLVMGetInsertBlock(env->level[level]);
@@ -239,38 +242,38 @@ static calx_status *emit_branch(native *s, const cpu_jit_step *step,
   for (uint32_t i = 0; i < s->of->n_cells; i++) {
     if (!is_in_register(s, step, i, CPU_JIT_CELL_CARRIES)) continue;
     if (number == 0) {
-      const native_snapshot now = { s->registers, s->known };
-      native_phis(s, i, env->level[level], &now, outer, phis);
+      const cpu_jit_cells_saved now = { s->registers, s->known };
+      cpu_jit_cell_phis(s, i, env->level[level], &now, outer, phis);
     }
-    native_incoming(s, i, phis, s->registers, end);
+    cpu_jit_cell_incoming(s, i, phis, s->registers, end);
   }
   env->n_levels--;
   cpu_jit_forget(env);
   return env->status;
 }
 
-static calx_status *emit_branches(native *s, const cpu_jit_step *step)
+static calx_status *emit_branches(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   cpu_jit_env *env = s->env;
-  const int outer = native_level(s);
-  const cpu_jit_val selector = *native_get(s, step->cells[0]);
+  const int outer = cpu_jit_cells_level(s);
+  const cpu_jit_val selector = *cpu_jit_cell_get(s, step->cells[0]);
   for (uint32_t i = 0; i < s->of->n_cells; i++) {
     if (is_in_register(s, step, i, CPU_JIT_CELL_READS)) {
-      (void)native_get(s, i);
+      (void)cpu_jit_cell_get(s, i);
     }
   }
-  native_snapshot before;
-  if (!native_save(s, &before)) return cx_out_of_memory();
+  cpu_jit_cells_saved before;
+  if (!cpu_jit_cells_save(s, &before)) return cx_out_of_memory();
   cpu_jit_val *phis =
       CX_ARENA_ARRAY(&env->arena, cpu_jit_val, s->n_registers + 1);
   LLVMBasicBlockRef *blocks =
       CX_ARENA_ARRAY(&env->arena, LLVMBasicBlockRef, step->n_blocks + 1);
   if (phis == NULL || blocks == NULL) return cx_out_of_memory();
-  LLVMBasicBlockRef join = native_block(s);
+  LLVMBasicBlockRef join = cpu_jit_cells_block(s);
   for (size_t i = 0; i < step->n_blocks; i++) {
-    blocks[i] = native_block(s);
+    blocks[i] = cpu_jit_cells_block(s);
     CALX_TRY(emit_branch(s, step, i, blocks[i], join, phis));
-    native_restore(s, &before);
+    cpu_jit_cells_restore(s, &before);
   }
   LLVMBuilderRef b = cpu_jit_at(env, outer);
   if (step->kind == CPU_JIT_STEP_IF) {
@@ -288,12 +291,12 @@ static calx_status *emit_branches(native *s, const cpu_jit_step *step)
   for (uint32_t i = 0; i < s->of->n_cells; i++) {
     if (!is_in_register(s, step, i, CPU_JIT_CELL_WRITES)) continue;
     s->known[i] = is_in_register(s, step, i, CPU_JIT_CELL_CARRIES);
-    if (s->known[i]) native_set(s, i, phis);
+    if (s->known[i]) cpu_jit_cell_set(s, i, phis);
   }
   return env->status;
 }
 
-static calx_status *emit_step(native *s, const cpu_jit_step *step)
+static calx_status *emit_step(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   switch (step->kind) {
     case CPU_JIT_STEP_INLINE: return emit_inline(s, step);
@@ -310,7 +313,7 @@ static calx_status *emit_step(native *s, const cpu_jit_step *step)
   return s->env->status;
 }
 
-static calx_status *emit_block(native *s, const cpu_jit_steps *block)
+static calx_status *emit_block(cpu_jit_cells *s, const cpu_jit_steps *block)
 {
   for (size_t i = 0; i < block->n; i++) {
     CALX_TRY(emit_step(s, &block->steps[i]));
@@ -320,8 +323,8 @@ static calx_status *emit_block(native *s, const cpu_jit_steps *block)
 
 calx_status *cpu_jit_emit_native(cpu_jit_env *env, const cpu_jit_native *n)
 {
-  native s = { .env = env, .of = n };
-  if (!native_begin(&s)) return cx_out_of_memory();
+  cpu_jit_cells s = { .env = env, .of = n };
+  if (!cpu_jit_cells_begin(&s)) return cx_out_of_memory();
   env->n_slots = 0;
   cpu_jit_kernel unused = { 0 };
   cpu_jit_function_begin(env, &unused, 0, 1, 1, 1);

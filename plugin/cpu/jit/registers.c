@@ -1,7 +1,7 @@
 // jit/registers: see registers.h.
 #include "jit/registers.h"
 
-bool native_begin(native *s)
+bool cpu_jit_cells_begin(cpu_jit_cells *s)
 {
   cx_arena *arena = &s->env->arena;
   const size_t n = s->of->n_cells;
@@ -19,17 +19,17 @@ bool native_begin(native *s)
   return s->registers != NULL;
 }
 
-int native_level(const native *s)
+int cpu_jit_cells_level(const cpu_jit_cells *s)
 {
   return s->env->n_levels - 1;
 }
 
-LLVMBasicBlockRef native_block(const native *s)
+LLVMBasicBlockRef cpu_jit_cells_block(const cpu_jit_cells *s)
 {
   return LLVMAppendBasicBlockInContext(s->env->context, s->env->function, "");
 }
 
-LLVMValueRef native_address(native *s, uint32_t cell)
+LLVMValueRef cpu_jit_cell_address(cpu_jit_cells *s, uint32_t cell)
 {
   if (s->pointers[cell] == NULL) {
     s->pointers[cell] = cpu_jit_buffer(s->env, s->of->cells[cell].buffer);
@@ -39,59 +39,60 @@ LLVMValueRef native_address(native *s, uint32_t cell)
 
 // ---- elements ----
 
-static cpu_jit_loc element(native *s, int64_t i, int64_t n)
+static cpu_jit_loc element(cpu_jit_cells *s, int64_t i, int64_t n)
 {
   cpu_jit_loc p = { .n = 0 };
   if (n > 1) cpu_jit_loc_push(&p, 1, n, cpu_jit_ix_const(s->env, i));
   return p;
 }
 
-void native_load(native *s, uint32_t cell, cx_hlo_elem elem, int64_t n,
-                 cpu_jit_val *out)
+void cpu_jit_cell_load(cpu_jit_cells *s, uint32_t cell, cx_hlo_elem elem,
+                       int64_t n, cpu_jit_val *out)
 {
   for (int64_t i = 0; i < n; i++) {
     const cpu_jit_loc at = element(s, i, n);
-    out[i] = cpu_jit_load_at(s->env, native_address(s, cell), elem, &at,
-                             native_level(s));
+    out[i] = cpu_jit_load_at(s->env, cpu_jit_cell_address(s, cell), elem, &at,
+                             cpu_jit_cells_level(s));
   }
 }
 
-static cpu_jit_val *registers_of(native *s, uint32_t cell)
+static cpu_jit_val *registers_of(cpu_jit_cells *s, uint32_t cell)
 {
   return s->registers + s->first[cell];
 }
 
-const cpu_jit_val *native_get(native *s, uint32_t cell)
+const cpu_jit_val *cpu_jit_cell_get(cpu_jit_cells *s, uint32_t cell)
 {
   const cpu_jit_cell *c = &s->of->cells[cell];
   if (!s->known[cell]) {
-    native_load(s, cell, c->elem, c->n, registers_of(s, cell));
+    cpu_jit_cell_load(s, cell, c->elem, c->n, registers_of(s, cell));
     s->known[cell] = true;
   }
   return registers_of(s, cell);
 }
 
-void native_put_elements(native *s, uint32_t cell, const cpu_jit_val *v,
-                         int64_t n)
+void cpu_jit_cell_put_elements(cpu_jit_cells *s, uint32_t cell,
+                               const cpu_jit_val *v, int64_t n)
 {
   const cpu_jit_cell *c = &s->of->cells[cell];
   for (int64_t i = 0; i < n; i++) {
     if (c->in_register) registers_of(s, cell)[i] = v[i];
     if (c->in_register && !c->in_memory) continue;
     const cpu_jit_loc at = element(s, i, n);
-    cpu_jit_store(s->env, native_address(s, cell), v[i], &at, native_level(s));
+    cpu_jit_store(s->env, cpu_jit_cell_address(s, cell), v[i], &at,
+                  cpu_jit_cells_level(s));
   }
   if (c->in_register) s->known[cell] = true;
 }
 
-void native_put(native *s, uint32_t cell, const cpu_jit_val *v)
+void cpu_jit_cell_put(cpu_jit_cells *s, uint32_t cell, const cpu_jit_val *v)
 {
-  native_put_elements(s, cell, v, s->of->cells[cell].n);
+  cpu_jit_cell_put_elements(s, cell, v, s->of->cells[cell].n);
 }
 
 // ---- all cells ----
 
-bool native_save(native *s, native_snapshot *out)
+bool cpu_jit_cells_save(cpu_jit_cells *s, cpu_jit_cells_saved *out)
 {
   cx_arena *arena = &s->env->arena;
   const size_t n = s->of->n_cells;
@@ -105,7 +106,7 @@ bool native_save(native *s, native_snapshot *out)
   return true;
 }
 
-void native_restore(native *s, const native_snapshot *from)
+void cpu_jit_cells_restore(cpu_jit_cells *s, const cpu_jit_cells_saved *from)
 {
   for (size_t i = 0; i < s->n_registers; i++) {
     s->registers[i] = from->registers[i];
@@ -113,14 +114,14 @@ void native_restore(native *s, const native_snapshot *from)
   for (size_t i = 0; i < s->of->n_cells; i++) s->known[i] = from->known[i];
 }
 
-void native_set(native *s, uint32_t cell, const cpu_jit_val *from)
+void cpu_jit_cell_set(cpu_jit_cells *s, uint32_t cell, const cpu_jit_val *from)
 {
   for (int64_t i = 0; i < s->of->cells[cell].n; i++) {
     registers_of(s, cell)[i] = from[s->first[cell] + i];
   }
 }
 
-void native_set_level(native *s, uint32_t cell, int level)
+void cpu_jit_cell_set_level(cpu_jit_cells *s, uint32_t cell, int level)
 {
   for (int64_t i = 0; i < s->of->cells[cell].n; i++) {
     registers_of(s, cell)[i].level = level;
@@ -138,8 +139,9 @@ static cpu_jit_val new_phi(LLVMBuilderRef b, cpu_jit_val like, int level)
   return v;
 }
 
-void native_phis(native *s, uint32_t cell, LLVMBuilderRef b,
-                 const native_snapshot *like, int level, cpu_jit_val *phis)
+void cpu_jit_cell_phis(cpu_jit_cells *s, uint32_t cell, LLVMBuilderRef b,
+                       const cpu_jit_cells_saved *like, int level,
+                       cpu_jit_val *phis)
 {
   const uint32_t first = s->first[cell];
   for (int64_t i = 0; i < s->of->cells[cell].n; i++) {
@@ -147,8 +149,8 @@ void native_phis(native *s, uint32_t cell, LLVMBuilderRef b,
   }
 }
 
-void native_incoming(native *s, uint32_t cell, cpu_jit_val *phis,
-                     const cpu_jit_val *from, LLVMBasicBlockRef block)
+void cpu_jit_cell_incoming(cpu_jit_cells *s, uint32_t cell, cpu_jit_val *phis,
+                           const cpu_jit_val *from, LLVMBasicBlockRef block)
 {
   const uint32_t first = s->first[cell];
   for (int64_t i = first; i < first + s->of->cells[cell].n; i++) {

@@ -5,7 +5,7 @@
 
 #include "jit/emit.h"
 
-typedef struct native {
+typedef struct cpu_jit_cells {
   cpu_jit_env *env;
   const cpu_jit_native *of;
   uint32_t *first;  // by cell: its first register
@@ -14,42 +14,43 @@ typedef struct native {
   bool *known;  // by cell
   LLVMValueRef *pointers;
   LLVMValueRef table;
-} native;
+} cpu_jit_cells;
 
-typedef struct native_snapshot {
+typedef struct cpu_jit_cells_saved {
   cpu_jit_val *registers;
   bool *known;
-} native_snapshot;
+} cpu_jit_cells_saved;
 
 // Counts the registers. False: memory ran out.
-bool native_begin(native *s);
-int native_level(const native *s);  // the innermost
-LLVMBasicBlockRef native_block(const native *s);
-LLVMValueRef native_address(native *s, uint32_t cell);
+bool cpu_jit_cells_begin(cpu_jit_cells *s);
+int cpu_jit_cells_level(const cpu_jit_cells *s);  // the innermost
+LLVMBasicBlockRef cpu_jit_cells_block(const cpu_jit_cells *s);
+LLVMValueRef cpu_jit_cell_address(cpu_jit_cells *s, uint32_t cell);
 
 // The elements in memory.
-void native_load(native *s, uint32_t cell, cx_hlo_elem elem, int64_t n,
-                 cpu_jit_val *out);
+void cpu_jit_cell_load(cpu_jit_cells *s, uint32_t cell, cx_hlo_elem elem,
+                       int64_t n, cpu_jit_val *out);
 // The cell's elements, loaded where they are not known. What comes back is
 // valid until the cell is written.
-const cpu_jit_val *native_get(native *s, uint32_t cell);
+const cpu_jit_val *cpu_jit_cell_get(cpu_jit_cells *s, uint32_t cell);
 // To the cell's registers, and to its memory where that is read.
-void native_put(native *s, uint32_t cell, const cpu_jit_val *v);
+void cpu_jit_cell_put(cpu_jit_cells *s, uint32_t cell, const cpu_jit_val *v);
 // The same of n elements, where the cell may have no registers.
-void native_put_elements(native *s, uint32_t cell, const cpu_jit_val *v,
-                         int64_t n);
+void cpu_jit_cell_put_elements(cpu_jit_cells *s, uint32_t cell,
+                               const cpu_jit_val *v, int64_t n);
 
-bool native_save(native *s, native_snapshot *out);
-void native_restore(native *s, const native_snapshot *from);
+bool cpu_jit_cells_save(cpu_jit_cells *s, cpu_jit_cells_saved *out);
+void cpu_jit_cells_restore(cpu_jit_cells *s, const cpu_jit_cells_saved *from);
 // The cell's registers become those of `from`, which has all cells'.
-void native_set(native *s, uint32_t cell, const cpu_jit_val *from);
-void native_set_level(native *s, uint32_t cell, int level);
+void cpu_jit_cell_set(cpu_jit_cells *s, uint32_t cell, const cpu_jit_val *from);
+void cpu_jit_cell_set_level(cpu_jit_cells *s, uint32_t cell, int level);
 
 // Phis of the cell's registers at the builder's place, in `phis`, which has
 // room for all cells'; and what comes to them from one block.
-void native_phis(native *s, uint32_t cell, LLVMBuilderRef b,
-                 const native_snapshot *like, int level, cpu_jit_val *phis);
-void native_incoming(native *s, uint32_t cell, cpu_jit_val *phis,
-                     const cpu_jit_val *from, LLVMBasicBlockRef block);
+void cpu_jit_cell_phis(cpu_jit_cells *s, uint32_t cell, LLVMBuilderRef b,
+                       const cpu_jit_cells_saved *like, int level,
+                       cpu_jit_val *phis);
+void cpu_jit_cell_incoming(cpu_jit_cells *s, uint32_t cell, cpu_jit_val *phis,
+                           const cpu_jit_val *from, LLVMBasicBlockRef block);
 
 #endif

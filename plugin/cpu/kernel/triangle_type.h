@@ -27,25 +27,17 @@ static void OF_TYPE(solve_wide)(const T *t, int64_t n, bool unit, T *x,
   }
 }
 
-// One vector of each row. Four partial sums, so that one subtraction need not
-// wait for the one before.
+// One vector of each row.
 static void OF_TYPE(solve_vector)(const T *t, int64_t n, bool unit, T *x,
                                   int64_t ldx)
 {
   for (int64_t i = 0; i < n; i++) {
     VEC *row = (VEC *)(x + i * ldx);
-    VEC sum[4] = { *row };
-    int64_t l = 0;
-    for (; l + 4 <= i; l += 4) {
-      for (int k = 0; k < 4; k++) {
-        sum[k] -= *(const VEC *)(x + (l + k) * ldx) * t[i * BLOCK + l + k];
-      }
+    VEC sum = *row;
+    for (int64_t l = 0; l < i; l++) {
+      sum -= *(const VEC *)(x + l * ldx) * t[i * BLOCK + l];
     }
-    for (; l < i; l++) {
-      sum[0] -= *(const VEC *)(x + l * ldx) * t[i * BLOCK + l];
-    }
-    const VEC all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    *row = unit ? all : all / t[i * BLOCK + i];
+    *row = unit ? sum : sum / t[i * BLOCK + i];
   }
 }
 
