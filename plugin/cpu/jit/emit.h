@@ -70,17 +70,18 @@ typedef enum cpu_jit_slot_kind {
   CPU_JIT_SLOT_NONE,
   CPU_JIT_SLOT_BUFFER,  // an input, or (literals) data of the module
   CPU_JIT_SLOT_OP,      // a result of an operation of the group
-  CPU_JIT_SLOT_KNOWN    // one element, which is in a register
+  CPU_JIT_SLOT_KNOWN    // few elements, which are in registers
 } cpu_jit_slot_kind;
 
 // What is known of a value of the group.
 typedef struct cpu_jit_slot {
   const cx_hlo_value *value;
   cpu_jit_slot_kind kind;
-  LLVMValueRef pointer;  // BUFFER, in the current function
-  size_t input;          // BUFFER
-  uint32_t need;         // dimensions before which its index should be cut
-  cpu_jit_val known;     // KNOWN
+  LLVMValueRef pointer;      // BUFFER, in the current function
+  size_t input;              // BUFFER
+  uint32_t need;             // dimensions before which its index should be cut
+  const cpu_jit_val *known;  // KNOWN: its elements
+  int64_t n_known;
 } cpu_jit_slot;
 
 typedef struct cpu_jit_memo cpu_jit_memo;

@@ -82,19 +82,23 @@ typedef struct cpu_jit_kernel {
 
 // ---- loops of short iterations ----
 
+#define CPU_JIT_CELL_MOST 8  // elements of a cell that are kept in registers
+
 // What the steps of such a loop work on. A cell is a slot of the program.
 typedef struct cpu_jit_cell {
   size_t buffer;  // where its address is among the buffers
   int64_t bytes;
-  cx_hlo_elem elem;  // in_register: of its one element
-  // Its element is kept in a register where that is known, and also in memory
-  // where something reads it there.
+  // in_register: of its n elements, which are kept in registers where they are
+  // known, and also in memory where something reads them there.
+  cx_hlo_elem elem;
+  int64_t n;
   bool in_register, in_memory;
 } cpu_jit_cell;
 
 typedef enum cpu_jit_step_kind {
-  // The kernel's code in place: its outputs have one element, or its root is a
-  // dynamic_update_slice in place of one element. Cells: inputs, outputs.
+  // The kernel's code in place: its outputs have at most CPU_JIT_CELL_MOST
+  // elements, or its root is a dynamic_update_slice in place of as many. Cells:
+  // inputs, outputs.
   CPU_JIT_STEP_INLINE,
   // Calls compiled functions. Cells: inputs, outputs, scratch.
   CPU_JIT_STEP_CALL,

@@ -87,6 +87,29 @@ static LLVMValueRef buffer_of(cpu_jit_env *env, cpu_jit_slot *slot)
   return slot->pointer;
 }
 
+// Which element it is may be known only when the code runs.
+static cpu_jit_val known_element(cpu_jit_env *env, const cpu_jit_slot *slot,
+                                 const cpu_jit_loc *p)
+{
+  cpu_jit_val v = slot->known[0];
+  if (slot->n_known == 1) return v;
+  const cpu_jit_ix ix = cpu_jit_loc_linear(env, p);
+  if (!cpu_jit_ix_same(&ix)) {
+    cpu_jit_fail(env, "elements in registers, read by vectors");
+    return v;
+  }
+  if (LLVMIsAConstantInt(ix.base) != NULL) {
+    const uint64_t i = LLVMConstIntGetZExtValue(ix.base);
+    return i < (uint64_t)slot->n_known ? slot->known[i] : v;
+  }
+  for (int64_t i = 1; i < slot->n_known; i++) {
+    LLVMValueRef here =
+        cpu_jit_compare(env, LLVMIntEQ, ix.base, cpu_jit_i64(env, i), ix.level);
+    v = cpu_jit_pick(env, here, ix.level, slot->known[i], v);
+  }
+  return v;
+}
+
 cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
                          const cpu_jit_loc *p)
 {
@@ -102,7 +125,7 @@ cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
   } else if (slot->kind == CPU_JIT_SLOT_OP) {
     val = emit_op(env, v, p);
   } else if (slot->kind == CPU_JIT_SLOT_KNOWN) {
-    return slot->known;
+    return known_element(env, slot, p);
   } else {
     cpu_jit_fail(env, "a value from outside that is no input");
     val = cpu_jit_no_value(env, e);

@@ -4,10 +4,17 @@
 
 #include "base/alloc.h"
 #include "kernel/internal.h"
+#include "kernel/small.h"
+
+// Of small matrices: the flops that are worth waking a thread, and those that a
+// matrix's own cost is worth.
+#define SMALL_SHARE 30000.0
+#define SMALL_CALL 200.0
 
 typedef struct lapack_plan {
   cpu_lapack_plan call;
-  size_t scratch_at;
+  cpu_kernel_small_kind small;
+  size_t scratch_at, scratch_each;
   // Matrices of one thread's share at least: small ones do not pay for waking
   // it.
   int64_t grain;
@@ -34,8 +41,13 @@ static void run_some(void *user, int64_t lo, int64_t hi)
 {
   const lapack_run *r = user;
   const size_t rank = (size_t)cpu_kernel_rank(r->pool);
-  cpu_lapack_run(&r->p->call, r->buffers, lo, hi,
-                 r->scratch + rank * r->p->call.scratch);
+  unsigned char *scratch = r->scratch + rank * r->p->scratch_each;
+  if (r->p->small == CPU_KERNEL_SMALL_NONE) {
+    cpu_lapack_run(&r->p->call, r->buffers, lo, hi, scratch);
+  } else {
+    cpu_kernel_small_run(r->p->small, &r->p->call, r->buffers, lo, hi, r->pool,
+                         scratch);
+  }
 }
 
 // A kernel of one operand has it twice.
@@ -57,6 +69,16 @@ static calx_status *run_lapack(const cpu_kernel *kernel, cpu_threads *pool,
   return NULL;
 }
 
+static int64_t grain_of(const lapack_plan *p)
+{
+  const double batch = (double)p->call.d.batch;
+  const double each = batch > 0 ? cpu_lapack_flops(&p->call.d) / batch : 0;
+  if (p->small != CPU_KERNEL_SMALL_NONE) {
+    return 1 + (int64_t)(SMALL_SHARE / (each + SMALL_CALL));
+  }
+  return each < 1000 ? 8 : each < 8000 ? 2 : 1;
+}
+
 calx_status *cpu_kernel_lapack_new(cpu_kernel *kernel)
 {
   lapack_plan *p = cx_calloc(1, sizeof *p);
@@ -64,10 +86,8 @@ calx_status *cpu_kernel_lapack_new(cpu_kernel *kernel)
   cpu_kernel_set(kernel, NULL, p, "lapack");
   kernel->run_buffers = run_lapack;
   CALX_TRY(cpu_lapack_plan_make(&kernel->lapack, &p->call));
-  const int64_t batch = p->call.d.batch;
-  const double each =
-      batch == 0 ? 0 : cpu_lapack_flops(&p->call.d) / (double)batch;
-  p->grain = each < 1000 ? 8 : each < 8000 ? 2 : 1;
+  p->small = cpu_kernel_small_of(&p->call);
+  p->grain = grain_of(p);
   cpu_lapack_plan_name(&p->call, kernel->name, sizeof kernel->name);
   const size_t twice = is_twice(p);
   for (size_t i = 0; i < p->call.n_tensors; i++) {
@@ -75,7 +95,10 @@ calx_status *cpu_kernel_lapack_new(cpu_kernel *kernel)
   }
   if (twice != 0) kernel->bytes[0] = kernel->bytes[1];
   kernel->n_buffers = (int)(p->call.n_tensors + twice);
+  p->scratch_each = p->small == CPU_KERNEL_SMALL_NONE
+                        ? p->call.scratch
+                        : cpu_kernel_small_scratch(p->small, &p->call);
   p->scratch_at =
-      cpu_kernel_reserve(kernel, p->call.scratch * (size_t)kernel->threads);
+      cpu_kernel_reserve(kernel, p->scratch_each * (size_t)kernel->threads);
   return NULL;
 }

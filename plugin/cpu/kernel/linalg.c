@@ -116,10 +116,12 @@ static void solve_some(void *user, int64_t lo, int64_t hi)
     const int64_t at = batch * rows * columns + first * (d->left ? 1 : columns);
     const int64_t here[2] = { d->left ? rows : n, d->left ? n : columns };
     unsigned char *x = r->out + at * r->bytes;
-    for (int64_t k = 0; k < here[0] && r->b != r->out; k++) {
+    const bool whole = here[1] == columns;
+    const int64_t pieces = r->b == r->out ? 0 : whole ? 1 : here[0];
+    for (int64_t k = 0; k < pieces; k++) {
       const int64_t skip = k * columns * r->bytes;
       memcpy(x + skip, r->b + at * r->bytes + skip,
-             (size_t)(here[1] * r->bytes));
+             (size_t)((whole ? here[0] : 1) * here[1] * r->bytes));
     }
     const cpu_kernel_triangle t = { .math = r->p->math,
                                     .a = r->a + batch * d->n * d->n * r->bytes,

@@ -70,6 +70,11 @@ static void copy(int64_t bytes, const unsigned char *from, int64_t from_row,
                  int64_t rows, int64_t columns)
 {
   for (int64_t i = 0; i < rows; i++) {
+    if (from_column == 1) {
+      memcpy(to + i * to_row * bytes, from + i * from_row * bytes,
+             (size_t)(columns * bytes));
+      continue;
+    }
     for (int64_t j = 0; j < columns; j++) {
       const unsigned char *p = from + (i * from_row + j * from_column) * bytes;
       unsigned char *q = to + (i * to_row + j) * bytes;
@@ -282,4 +287,10 @@ void cpu_kernel_triangle_factor(cpu_kernel_math math, void *a, int64_t n,
                   .scratch = scratch,
                   .each = each };
   if (n > 0) factor_part(&f, a, n);
+}
+
+void cpu_kernel_lu(cpu_kernel_math math, const void *a, int64_t m, int64_t n,
+                   void *factors, int32_t *pivots, int32_t *info)
+{
+  fns(math)->lu(a, m, n, factors, pivots, info);
 }

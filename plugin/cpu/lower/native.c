@@ -10,7 +10,10 @@
 
 #include "base/alloc.h"
 
-#define MOST_INLINE_OPS 96
+// Operations of a step that is computed in place, times the elements that each
+// is computed for; and of all steps with more than one element.
+#define MOST_INLINE_WORK 512
+#define MOST_WORK 4096
 
 // ---- which loops ----
 
@@ -59,22 +62,33 @@ static bool suits(const cpu_run_program *p, const cpu_run_step *s, size_t *n)
 
 // ---- what they consist of ----
 
-static bool has_one_element(const cx_hlo_value *v)
+static int64_t elements_of(const cx_hlo_value *v)
 {
-  return cx_hlo_type_elements(&v->type.tensor) == 1;
+  return cx_hlo_type_elements(&v->type.tensor);
 }
 
-static bool is_inline(const cpu_run_program *p, const cpu_run_step *s,
-                      const cpu_lower_group *g)
+static bool has_few_elements(const cx_hlo_value *v)
 {
-  if (g->n_ops > MOST_INLINE_OPS) return false;
-  if (g->root != NULL) {
-    return g->root->kind == CX_HLO_OP_DYNAMIC_UPDATE_SLICE &&
-           has_one_element(g->root->operands[1]) &&
-           is_same(p, s, &p->loops[s->index].phases[0]);
-  }
+  const int64_t n = elements_of(v);
+  return n > 0 && n <= CPU_JIT_CELL_MOST;
+}
+
+// An update of few elements. Where they go in registers is not computed, but
+// for a tensor of one.
+static bool updates_few(const cpu_run_program *p, const cpu_run_step *s,
+                        const cx_hlo_op *root)
+{
+  return root->kind == CX_HLO_OP_DYNAMIC_UPDATE_SLICE &&
+         has_few_elements(root->operands[1]) &&
+         (elements_of(root->operands[0]) == 1 ||
+          !has_few_elements(root->operands[0])) &&
+         is_same(p, s, &p->loops[s->index].phases[0]);
+}
+
+static bool outputs_few(const cpu_lower_group *g)
+{
   for (size_t i = 0; i < g->n_outputs; i++) {
-    if (!has_one_element(g->outputs[i])) return false;
+    if (!has_few_elements(g->outputs[i])) return false;
   }
   for (size_t i = 0; i < g->n_ops; i++) {
     if (cpu_jit_class_of(g->ops[i]) == CPU_JIT_REDUCE ||
@@ -83,6 +97,21 @@ static bool is_inline(const cpu_run_program *p, const cpu_run_step *s,
     }
   }
   return true;
+}
+
+static bool is_inline(cpu_lower_native_loop *n, const cpu_run_step *s,
+                      const cpu_lower_group *g)
+{
+  const int64_t elements =
+      elements_of(g->root != NULL ? g->root->operands[1] : g->outputs[0]);
+  if (g->root != NULL ? !updates_few(n->c->a.program, s, g->root)
+                      : !outputs_few(g)) {
+    return false;
+  }
+  const int64_t work = elements * (int64_t)g->n_ops;
+  if (work > MOST_INLINE_WORK) return false;
+  if (elements > 1) n->work += work;
+  return elements == 1 || n->work <= MOST_WORK;
 }
 
 static uint32_t cell_of(cpu_lower_native_loop *n, size_t use)
@@ -135,7 +164,7 @@ static void set_loop(cpu_lower_native_loop *n, const cpu_run_step *s,
   *kernel = cpu_lower_kernel_of(g);
   out->kernel = kernel;
   out->n_inputs = g->n_inputs;
-  out->kind = is_inline(p, s, g) ? CPU_JIT_STEP_INLINE : CPU_JIT_STEP_CALL;
+  out->kind = is_inline(n, s, g) ? CPU_JIT_STEP_INLINE : CPU_JIT_STEP_CALL;
   if (out->kind == CPU_JIT_STEP_CALL) set_calls(p, s, out);
 }
 
@@ -183,6 +212,7 @@ static calx_status *make_loop(cpu_lower_native_loop *n)
 {
   n->slots = array(n, sizeof *n->slots, CPU_LOWER_NATIVE_CELLS);
   n->cells = array(n, sizeof *n->cells, CPU_LOWER_NATIVE_CELLS);
+  n->wanted = array(n, sizeof *n->wanted, CPU_LOWER_NATIVE_CELLS);
   n->loop = array(n, sizeof *n->loop, 1);
   if (n->failed) return cx_out_of_memory();
   make_step(n, n->step, n->loop);

@@ -17,6 +17,8 @@ typedef struct cpu_lower_native_loop {
   uint32_t *slots;    // by cell
   uint32_t *cell_of;  // by slot: the cell's number and 1; 0: it has none
   uint32_t *reads;    // by slot: how many steps of the program read it
+  bool *wanted;       // by cell: a step in place works on it
+  int64_t work;       // of steps in place on several elements
   uint32_t step;      // of the program
   bool failed;        // memory ran out
 } cpu_lower_native_loop;

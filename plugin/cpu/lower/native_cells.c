@@ -1,11 +1,12 @@
 // lower/native_cells: where the cells of a native loop live, and what its
 // control flow does with them.
 //
-// A cell is a slot of the program. It may have a register if its steps agree
-// that it is one element of one type, and if no other slot is in its memory
+// A cell is a slot of the program. It may have registers if its steps agree
+// that it is few elements of one type, and if no other slot is in its memory
 // while it is used: it is in the arena, or a result that shares no argument's
-// memory. It is needed in memory too where a step reads it that is outside of
-// the loop, or is a call.
+// memory. One of several elements has them only where a step in place works on
+// it. It is needed in memory too where a step reads it that is outside of the
+// loop, or is a call.
 #include <string.h>
 
 #include "lower/native.h"
@@ -36,11 +37,14 @@ static bool has_memory_of_its_own(const cpu_run_program *p,
 // Until the places are known, in_register says that the cell has a type, and
 // in_memory that it cannot have a register.
 static void agree(cpu_lower_native_loop *n, uint32_t cell, cx_hlo_elem elem,
-                  bool fits)
+                  int64_t elements, bool fits)
 {
   cpu_jit_cell *c = &n->cells[cell];
-  if (!fits || (c->in_register && c->elem != elem)) c->in_memory = true;
+  if (!fits || (c->in_register && (c->elem != elem || c->n != elements))) {
+    c->in_memory = true;
+  }
   c->elem = elem;
+  c->n = elements;
   c->in_register = true;
 }
 
@@ -48,9 +52,10 @@ static void agree_value(cpu_lower_native_loop *n, uint32_t cell,
                         const cx_hlo_value *v)
 {
   const cx_hlo_type *t = &v->type.tensor;
-  agree(n, cell, t->elem,
+  const int64_t elements = cx_hlo_type_elements(t);
+  agree(n, cell, t->elem, elements,
         v->type.non_tensor == NULL && cx_hlo_elem_is_plain(t->elem) &&
-            cx_hlo_type_elements(t) == 1 &&
+            elements > 0 && elements <= CPU_JIT_CELL_MOST &&
             cx_hlo_type_bytes(t) == n->cells[cell].bytes);
 }
 
@@ -61,19 +66,20 @@ static void agree_step(cpu_lower_native_loop *n, cpu_jit_step *s)
     case CPU_JIT_STEP_CALL:
       for (size_t i = 0; i < s->n_cells; i++) {
         const size_t k = i - s->n_inputs;
+        n->wanted[s->cells[i]] |= s->kind == CPU_JIT_STEP_INLINE;
         if (i < s->n_inputs) {
           agree_value(n, s->cells[i], s->kernel->inputs[i]);
         } else if (k < s->kernel->n_outputs) {
           agree_value(n, s->cells[i], s->kernel->outputs[k]);
         } else {
-          agree(n, s->cells[i], CX_HLO_I8, false);  // scratch
+          agree(n, s->cells[i], CX_HLO_I8, 1, false);  // scratch
         }
       }
       return;
     case CPU_JIT_STEP_COPY: return;
     case CPU_JIT_STEP_WHILE:
-    case CPU_JIT_STEP_IF: agree(n, s->cells[0], CX_HLO_I1, true); return;
-    case CPU_JIT_STEP_CASE: agree(n, s->cells[0], CX_HLO_I32, true); return;
+    case CPU_JIT_STEP_IF: agree(n, s->cells[0], CX_HLO_I1, 1, true); return;
+    case CPU_JIT_STEP_CASE: agree(n, s->cells[0], CX_HLO_I32, 1, true); return;
   }
 }
 
@@ -83,9 +89,11 @@ static void agree_copy(cpu_lower_native_loop *n, cpu_jit_step *s)
   if (s->kind != CPU_JIT_STEP_COPY) return;
   for (int i = 0; i < 2; i++) {
     const cpu_jit_cell *from = &n->cells[s->cells[i]];
+    const uint32_t to = s->cells[1 - i];
     if (from->in_register && !from->in_memory) {
-      agree(n, s->cells[1 - i], from->elem, true);
+      agree(n, to, from->elem, from->n, from->bytes == n->cells[to].bytes);
     }
+    n->wanted[to] |= n->wanted[s->cells[i]];
   }
 }
 
@@ -128,6 +136,7 @@ void cpu_lower_native_registers(cpu_lower_native_loop *n)
   for (size_t i = 0; i < n_cells; i++) {
     cpu_jit_cell *c = &n->cells[i];
     c->in_register = c->in_register && !c->in_memory &&
+                     (c->n == 1 || n->wanted[i]) &&
                      has_memory_of_its_own(p, &p->slots[n->slots[i]]);
   }
   cpu_lower_native_each(n, &all, count_read);

@@ -222,6 +222,52 @@ static const program_case cases[] = {
     "stablehlo.return %j, %b, %u : tensor<i32>, tensor<4xf32>, "
     "tensor<6x4xf32> }\n"
     "return %r#2 : tensor<6x4xf32> }" },
+  // What a loop of a native function keeps in registers: slices and pieces of
+  // three elements, an element that is known when it runs, both branches, rows
+  // that are written, an update of a small tensor and a sum, which are calls.
+  { "a loop on three elements",
+    "func.func @main(%x: tensor<3xf32>, %q: tensor<9x3xf32>) -> "
+    "(tensor<3xf32>, tensor<9x3xf32>, tensor<3xf32>) {\n"
+    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<9> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%two = stablehlo.constant dense<2> : tensor<i32>\n"
+    "%f = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "%r:4 = stablehlo.while(%i = %c, %a = %x, %o = %q, %s = %x) : tensor<i32>, "
+    "tensor<3xf32>, tensor<9x3xf32>, tensor<3xf32>\n"
+    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "%l = stablehlo.slice %a [0:1] : (tensor<3xf32>) -> tensor<1xf32>\n"
+    "%m = stablehlo.slice %a [1:3] : (tensor<3xf32>) -> tensor<2xf32>\n"
+    "%t = stablehlo.concatenate %m, %l, dim = 0 : (tensor<2xf32>, "
+    "tensor<1xf32>) -> tensor<3xf32>\n"
+    "%k = stablehlo.remainder %i, %n : tensor<i32>\n"
+    "%e = stablehlo.dynamic_slice %a, %k, sizes = [1] : (tensor<3xf32>, "
+    "tensor<i32>) -> tensor<1xf32>\n"
+    "%w = stablehlo.broadcast_in_dim %e, dims = [0] : (tensor<1xf32>) -> "
+    "tensor<3xf32>\n"
+    "%u = stablehlo.add %t, %w : tensor<3xf32>\n"
+    "%g = stablehlo.remainder %i, %two : tensor<i32>\n"
+    "%h = stablehlo.compare EQ, %g, %c : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n"
+    "%v = \"stablehlo.if\"(%h) ({\n"
+    "%y = stablehlo.subtract %u, %s : tensor<3xf32>\n"
+    "stablehlo.return %y : tensor<3xf32> }, {\n"
+    "stablehlo.return %a : tensor<3xf32> }) : (tensor<i1>) -> tensor<3xf32>\n"
+    "%row = stablehlo.reshape %v : (tensor<3xf32>) -> tensor<1x3xf32>\n"
+    "%z = stablehlo.dynamic_update_slice %o, %row, %i, %c : "
+    "(tensor<9x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> "
+    "tensor<9x3xf32>\n"
+    "%d = stablehlo.reduce(%v init: %f) applies stablehlo.maximum across "
+    "dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>\n"
+    "%b = stablehlo.reshape %d : (tensor<f32>) -> tensor<1xf32>\n"
+    "%sn = stablehlo.dynamic_update_slice %s, %b, %g : (tensor<3xf32>, "
+    "tensor<1xf32>, tensor<i32>) -> tensor<3xf32>\n"
+    "stablehlo.return %j, %v, %z, %sn : tensor<i32>, tensor<3xf32>, "
+    "tensor<9x3xf32>, tensor<3xf32> }\n"
+    "return %r#1, %r#2, %r#3 : tensor<3xf32>, tensor<9x3xf32>, "
+    "tensor<3xf32> }" },
   { "products of a loop over rows", PRODUCTS_OF_A_LOOP("5") },
   { "products of a loop over some rows", PRODUCTS_OF_A_LOOP("3") },
   { "branches",
