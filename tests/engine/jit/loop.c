@@ -112,6 +112,32 @@ static void test_cases(void **state)
   }
 }
 
+// A value for each row is added to rows of n elements.
+static void check_rows(const char *elem, int n)
+{
+  char text[600];
+  snprintf(text, sizeof text,
+           "func.func @main(%%x: tensor<11x%dx%s>, %%c: tensor<11x%s>) -> "
+           "tensor<11x%dx%s> {\n"
+           "  %%0 = stablehlo.broadcast_in_dim %%c, dims = [0] : "
+           "(tensor<11x%s>) -> tensor<11x%dx%s>\n"
+           "  %%1 = stablehlo.add %%0, %%x : tensor<11x%dx%s>\n"
+           "  return %%1 : tensor<11x%dx%s>\n}",
+           n, elem, elem, n, elem, elem, n, elem, n, elem, n, elem);
+  const harness_case c = { text, 0, HARNESS_PLAIN };
+  harness_check(&c);
+}
+
+// Each number of lanes at the end of a row, behind whole vectors and alone.
+static void test_row_ends(void **state)
+{
+  (void)state;
+  static const char *const elems[] = { "i8", "bf16", "f16", "f32", "f64" };
+  for (size_t i = 0; i < sizeof elems / sizeof elems[0]; i++) {
+    for (int n = 5; n < 24; n++) check_rows(elems[i], n);
+  }
+}
+
 static void test_in_place(void **state)
 {
   (void)state;
@@ -231,10 +257,10 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_cases),      cmocka_unit_test(test_in_place),
-    cmocka_unit_test(test_sizes),      cmocka_unit_test(test_explosion),
-    cmocka_unit_test(test_refused),    cmocka_unit_test(test_shared),
-    cmocka_unit_test(test_not_shared),
+    cmocka_unit_test(test_cases),     cmocka_unit_test(test_row_ends),
+    cmocka_unit_test(test_in_place),  cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_explosion), cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_shared),    cmocka_unit_test(test_not_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
