@@ -45,6 +45,28 @@
   ">\n"                                                                     \
   "  return %8 : tensor<" x ">\n}"
 
+// A long chain: tanh(x * y + 1) / (1 + exp(y - x)).
+#define CHAIN(t)                                                       \
+  "func.func @main(%x: tensor<" t ">, %y: tensor<" t ">) -> tensor<" t \
+  "> {\n"                                                              \
+  "  %one = stablehlo.constant dense<1.0> : tensor<" t                 \
+  ">\n"                                                                \
+  "  %0 = stablehlo.multiply %x, %y : tensor<" t                       \
+  ">\n"                                                                \
+  "  %1 = stablehlo.add %0, %one : tensor<" t                          \
+  ">\n"                                                                \
+  "  %2 = stablehlo.tanh %1 : tensor<" t                               \
+  ">\n"                                                                \
+  "  %3 = stablehlo.subtract %y, %x : tensor<" t                       \
+  ">\n"                                                                \
+  "  %4 = stablehlo.exponential %3 : tensor<" t                        \
+  ">\n"                                                                \
+  "  %5 = stablehlo.add %4, %one : tensor<" t                          \
+  ">\n"                                                                \
+  "  %6 = stablehlo.divide %2, %5 : tensor<" t                         \
+  ">\n"                                                                \
+  "  return %6 : tensor<" t ">\n}"
+
 static const harness_case cases[] = {
   { "func.func @main(%x: tensor<1003xf32>, %y: tensor<1003xf32>) -> "
     "tensor<1003xf32> {\n"
@@ -90,6 +112,10 @@ static const harness_case cases[] = {
   { FIELD("3x40x12xf16", "3x40x4xf16", "2", "[0:3, 0:40, 0:4]",
           "[0:3, 0:40, 4:8]", "[0:3, 0:40, 8:12]"),
     0, HARNESS_SPECIAL },
+  // Two vectors side by side, and a part of one.
+  { CHAIN("1003xf32"), 2e-6, HARNESS_PLAIN },
+  { CHAIN("1011xf16"), 2e-3, HARNESS_PLAIN },
+  { CHAIN("1017xbf16"), 2e-2, HARNESS_PLAIN },
   // A row next to it, and columns beside the tensor.
   { "func.func @main(%x: tensor<41x3xf32>, %z: tensor<f32>) -> "
     "tensor<40x3xf32> {\n"
