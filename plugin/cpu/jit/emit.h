@@ -252,8 +252,20 @@ void cpu_jit_loc_cut(cpu_jit_env *env, const cx_hlo_type *t,
                      const cpu_jit_loc *p, uint32_t cuts, cpu_jit_loc *out);
 cpu_jit_ix cpu_jit_loc_linear(cpu_jit_env *env, const cpu_jit_loc *p);
 
+// ---- row_end.c ----
+
+// How many lanes a mask takes, if they are the first ones, their number is
+// known and the processor has no masks; else 0.
+int cpu_jit_first_lanes(const cpu_jit_env *env, LLVMValueRef mask);
+// The first n lanes from `at` on; the others are zero.
+LLVMValueRef cpu_jit_load_first(cpu_jit_env *env, LLVMBuilderRef b,
+                                LLVMTypeRef t, LLVMValueRef at, int n);
+void cpu_jit_store_first(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                         LLVMValueRef v, LLVMValueRef at, int n);
+
 // ---- memory.c ----
 
+unsigned cpu_jit_bytes_of(LLVMTypeRef t);  // of an element in memory
 cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
                          const cpu_jit_loc *p);
 // The same at this level at least: what is read may be written in its loop.

@@ -172,30 +172,35 @@ static void nested_vectors(cpu_jit_env *env, const cpu_jit_work *k,
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
-// Whether all is computed from elements of four bytes at the same place.
-static bool is_plain(const cpu_jit_kernel *k)
+// Whether all is computed at the same place, from floats of these many bytes.
+static bool is_plain(const cpu_jit_kernel *k, size_t least_bytes)
 {
   for (size_t i = 0; i < k->n_ops; i++) {
     const cx_hlo_op *op = k->ops[i];
     const cpu_jit_class class = cpu_jit_class_of(op);
     const cx_hlo_elem e = cpu_jit_type(&op->results[0])->elem;
+    const bool number = e == CX_HLO_F32 || e == CX_HLO_F16 || e == CX_HLO_BF16;
     if ((class != CPU_JIT_ELEMENT && op->kind != CX_HLO_OP_CONSTANT &&
          op->kind != CX_HLO_OP_BROADCAST_IN_DIM) ||
-        (e != CX_HLO_F32 && e != CX_HLO_I1)) {
+        (e != CX_HLO_I1 && (!number || cx_hlo_elem_bytes(e) < least_bytes))) {
       return false;
     }
   }
-  return !has_small_elements(k);
+  return least_bytes < 4 || !has_small_elements(k);
 }
 
 // Long chains of instructions that wait for each other: two of them side by
-// side take hardly longer than one, where there are registers for both.
+// side take hardly longer than one. With 16 registers some of the values go
+// through memory, which is still less than the wait. Masks of small elements
+// take too many instructions where every vector has one.
 static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
 {
   const int lanes = env->target->lanes;
   if (s->inner == 1) return 1;
-  const bool twice = s->open && env->target->has_masks &&
-                     cpu_jit_element_ns(env) > LONG_NS && is_plain(env->kernel);
+  const bool masks = env->target->has_masks;
+  const bool twice = s->open && (masks || env->target->has_fma) &&
+                     cpu_jit_element_ns(env) > LONG_NS &&
+                     is_plain(env->kernel, masks ? 4 : 2);
   return twice ? 2 * lanes : lanes;
 }
 

@@ -39,7 +39,7 @@ static LLVMValueRef address(LLVMBuilderRef b, LLVMTypeRef t,
   return LLVMBuildGEP2(b, t, pointer, &index, 1, "");
 }
 
-static unsigned bytes_of(LLVMTypeRef t)
+unsigned cpu_jit_bytes_of(LLVMTypeRef t)
 {
   switch (LLVMGetTypeKind(t)) {
     case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t) / 8;
@@ -68,7 +68,7 @@ static LLVMValueRef load_masked(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMValueRef mask, bool gather)
 {
   LLVMTypeRef wide = cpu_jit_wide_type(env, t);
-  LLVMValueRef args[] = { at, LLVMConstInt(env->i32, bytes_of(t), 0),
+  LLVMValueRef args[] = { at, LLVMConstInt(env->i32, cpu_jit_bytes_of(t), 0),
                           mask == NULL ? all_lanes(env) : mask,
                           LLVMConstNull(wide) };
   LLVMTypeRef types[] = { wide, LLVMTypeOf(at) };
@@ -95,7 +95,7 @@ static LLVMValueRef load_run(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
     at = address(b, t, at, cpu_jit_i64(env, 1 - env->lanes));
   }
   LLVMValueRef v = LLVMBuildLoad2(b, wide, at, "");
-  LLVMSetAlignment(v, bytes_of(t));
+  LLVMSetAlignment(v, cpu_jit_bytes_of(t));
   return ix.lane > 0 ? v : backwards(env, b, v);
 }
 
@@ -131,7 +131,7 @@ static LLVMValueRef load_second(cpu_jit_env *env, LLVMBuilderRef b,
       continue;
     }
     half[i] = LLVMBuildLoad2(b, cpu_jit_wide_type(env, t), at, "");
-    LLVMSetAlignment(half[i], bytes_of(t));
+    LLVMSetAlignment(half[i], cpu_jit_bytes_of(t));
   }
   int order[64];
   for (int i = 0; i < n; i++) order[i] = 2 * i < n ? 2 * i : 2 * i + 1;
@@ -189,7 +189,7 @@ static cpu_jit_val load_column(cpu_jit_env *env, LLVMValueRef pointer,
     memory[i] =
         LLVMBuildLoad2(b, cpu_jit_wide_type(env, t),
                        address_of_vector(env, b, t, pointer, rows, i), "");
-    LLVMSetAlignment(memory[i], bytes_of(t));
+    LLVMSetAlignment(memory[i], cpu_jit_bytes_of(t));
   }
   v.re = to_register(env, b, cpu_jit_column(env, b, memory, n, (int)c), e);
   return v;
@@ -211,7 +211,7 @@ static LLVMValueRef load_spaced(cpu_jit_env *env, LLVMBuilderRef b,
     LLVMValueRef at = address(b, t, pointer, ix.base);
     at = address(b, t, at, cpu_jit_i64(env, first));
     v[i] = LLVMBuildLoad2(b, cpu_jit_wide_type(env, t), at, "");
-    LLVMSetAlignment(v[i], bytes_of(t));
+    LLVMSetAlignment(v[i], cpu_jit_bytes_of(t));
     for (int k = 0; k < n; k++) {
       const int from = k * step - first;
       if (k * step >= i * n && from < n) order[k] = i * n + from;
@@ -226,11 +226,14 @@ static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 {
   if (cpu_jit_ix_same(&ix)) {
     LLVMValueRef v = LLVMBuildLoad2(b, t, address(b, t, pointer, ix.base), "");
-    LLVMSetAlignment(v, bytes_of(t));
+    LLVMSetAlignment(v, cpu_jit_bytes_of(t));
     return v;
   }
   if (!ix.wide && ix.lane == 1 && mask != NULL) {
-    return load_masked(env, b, t, address(b, t, pointer, ix.base), mask, false);
+    LLVMValueRef at = address(b, t, pointer, ix.base);
+    const int first = cpu_jit_first_lanes(env, mask);
+    return first > 0 ? cpu_jit_load_first(env, b, t, at, first)
+                     : load_masked(env, b, t, at, mask, false);
   }
   if (!ix.wide && (ix.lane == 1 || ix.lane == -1) && mask == NULL) {
     return load_run(env, b, t, pointer, ix);
@@ -278,7 +281,7 @@ static void store_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
   LLVMTypeRef t = LLVMTypeOf(v);
   if (LLVMGetTypeKind(t) != LLVMVectorTypeKind) {
     LLVMValueRef s = LLVMBuildStore(b, v, address(b, t, pointer, ix.base));
-    LLVMSetAlignment(s, bytes_of(t));
+    LLVMSetAlignment(s, cpu_jit_bytes_of(t));
     return;
   }
   LLVMTypeRef scalar = LLVMGetElementType(t);
@@ -291,10 +294,16 @@ static void store_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
   LLVMValueRef at = run ? address(b, scalar, pointer, ix.base)
                         : addresses(env, b, scalar, pointer, ix);
   if (run && mask == NULL) {
-    LLVMSetAlignment(LLVMBuildStore(b, v, at), bytes_of(scalar));
+    LLVMSetAlignment(LLVMBuildStore(b, v, at), cpu_jit_bytes_of(scalar));
     return;
   }
-  LLVMValueRef args[] = { v, at, LLVMConstInt(env->i32, bytes_of(scalar), 0),
+  const int first = run ? cpu_jit_first_lanes(env, mask) : 0;
+  if (first > 0) {
+    cpu_jit_store_first(env, b, scalar, v, at, first);
+    return;
+  }
+  LLVMValueRef args[] = { v, at,
+                          LLVMConstInt(env->i32, cpu_jit_bytes_of(scalar), 0),
                           mask == NULL ? all_lanes(env) : mask };
   LLVMTypeRef types[] = { t, LLVMTypeOf(at) };
   cpu_jit_intrinsic(env->module, b,
@@ -330,7 +339,7 @@ void cpu_jit_store_columns(cpu_jit_env *env, LLVMValueRef pointer,
   if (env->lanes > 1) cpu_jit_interleave(env, b, memory, n);
   for (int i = 0; i < n; i++) {
     LLVMValueRef at = address_of_vector(env, b, t, pointer, rows, i);
-    LLVMSetAlignment(LLVMBuildStore(b, memory[i], at), bytes_of(t));
+    LLVMSetAlignment(LLVMBuildStore(b, memory[i], at), cpu_jit_bytes_of(t));
   }
 }
 
@@ -342,13 +351,13 @@ static LLVMValueRef literal_element(LLVMTypeRef t, const unsigned char *p)
       LLVMGetTypeKind(t) == LLVMDoubleTypeKind) {
     // By bits, so that a NaN stays what it is.
     uint64_t bits = 0;
-    const unsigned n = bytes_of(t);
+    const unsigned n = cpu_jit_bytes_of(t);
     memcpy(&bits, p, n);
     LLVMTypeRef i = LLVMIntTypeInContext(LLVMGetTypeContext(t), n * 8);
     return LLVMConstBitCast(LLVMConstInt(i, bits, 0), t);
   }
   uint64_t v = 0;
-  memcpy(&v, p, bytes_of(t));
+  memcpy(&v, p, cpu_jit_bytes_of(t));
   return LLVMConstInt(t, v, 0);
 }
 
@@ -359,7 +368,7 @@ cpu_jit_val cpu_jit_splat_of(cpu_jit_env *env, const cx_hlo_elements *e)
   cpu_jit_val v = { .elem = elem };
   v.re = literal_element(t, e->data);
   if (cx_hlo_elem_is_complex(elem)) {
-    v.im = literal_element(t, e->data + bytes_of(t));
+    v.im = literal_element(t, e->data + cpu_jit_bytes_of(t));
   } else if (elem == CX_HLO_I1) {
     v.re = LLVMConstInt(env->i1, *e->data != 0, 0);
   } else if (elem == CX_HLO_BF16 || elem == CX_HLO_F16) {

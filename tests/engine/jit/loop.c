@@ -45,6 +45,28 @@
   ">\n"                                                                     \
   "  return %8 : tensor<" x ">\n}"
 
+// A long chain: tanh(x * y + 1) / (1 + exp(y - x)).
+#define CHAIN(t)                                                       \
+  "func.func @main(%x: tensor<" t ">, %y: tensor<" t ">) -> tensor<" t \
+  "> {\n"                                                              \
+  "  %one = stablehlo.constant dense<1.0> : tensor<" t                 \
+  ">\n"                                                                \
+  "  %0 = stablehlo.multiply %x, %y : tensor<" t                       \
+  ">\n"                                                                \
+  "  %1 = stablehlo.add %0, %one : tensor<" t                          \
+  ">\n"                                                                \
+  "  %2 = stablehlo.tanh %1 : tensor<" t                               \
+  ">\n"                                                                \
+  "  %3 = stablehlo.subtract %y, %x : tensor<" t                       \
+  ">\n"                                                                \
+  "  %4 = stablehlo.exponential %3 : tensor<" t                        \
+  ">\n"                                                                \
+  "  %5 = stablehlo.add %4, %one : tensor<" t                          \
+  ">\n"                                                                \
+  "  %6 = stablehlo.divide %2, %5 : tensor<" t                         \
+  ">\n"                                                                \
+  "  return %6 : tensor<" t ">\n}"
+
 static const harness_case cases[] = {
   { "func.func @main(%x: tensor<1003xf32>, %y: tensor<1003xf32>) -> "
     "tensor<1003xf32> {\n"
@@ -90,6 +112,10 @@ static const harness_case cases[] = {
   { FIELD("3x40x12xf16", "3x40x4xf16", "2", "[0:3, 0:40, 0:4]",
           "[0:3, 0:40, 4:8]", "[0:3, 0:40, 8:12]"),
     0, HARNESS_SPECIAL },
+  // Two vectors side by side, and a part of one.
+  { CHAIN("1003xf32"), 2e-6, HARNESS_PLAIN },
+  { CHAIN("1011xf16"), 2e-3, HARNESS_PLAIN },
+  { CHAIN("1017xbf16"), 2e-2, HARNESS_PLAIN },
   // A row next to it, and columns beside the tensor.
   { "func.func @main(%x: tensor<41x3xf32>, %z: tensor<f32>) -> "
     "tensor<40x3xf32> {\n"
@@ -109,6 +135,32 @@ static void test_cases(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     harness_check(&cases[i]);
+  }
+}
+
+// A value for each row is added to rows of n elements.
+static void check_rows(const char *elem, int n)
+{
+  char text[600];
+  snprintf(text, sizeof text,
+           "func.func @main(%%x: tensor<11x%dx%s>, %%c: tensor<11x%s>) -> "
+           "tensor<11x%dx%s> {\n"
+           "  %%0 = stablehlo.broadcast_in_dim %%c, dims = [0] : "
+           "(tensor<11x%s>) -> tensor<11x%dx%s>\n"
+           "  %%1 = stablehlo.add %%0, %%x : tensor<11x%dx%s>\n"
+           "  return %%1 : tensor<11x%dx%s>\n}",
+           n, elem, elem, n, elem, elem, n, elem, n, elem, n, elem);
+  const harness_case c = { text, 0, HARNESS_PLAIN };
+  harness_check(&c);
+}
+
+// Each number of lanes at the end of a row, behind whole vectors and alone.
+static void test_row_ends(void **state)
+{
+  (void)state;
+  static const char *const elems[] = { "i8", "bf16", "f16", "f32", "f64" };
+  for (size_t i = 0; i < sizeof elems / sizeof elems[0]; i++) {
+    for (int n = 5; n < 24; n++) check_rows(elems[i], n);
   }
 }
 
@@ -231,10 +283,10 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_cases),      cmocka_unit_test(test_in_place),
-    cmocka_unit_test(test_sizes),      cmocka_unit_test(test_explosion),
-    cmocka_unit_test(test_refused),    cmocka_unit_test(test_shared),
-    cmocka_unit_test(test_not_shared),
+    cmocka_unit_test(test_cases),     cmocka_unit_test(test_row_ends),
+    cmocka_unit_test(test_in_place),  cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_explosion), cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_shared),    cmocka_unit_test(test_not_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
