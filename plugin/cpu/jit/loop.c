@@ -194,7 +194,7 @@ static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
 {
   const int lanes = env->target->lanes;
   if (s->inner == 1) return 1;
-  const bool twice = s->open && env->target->has_masks &&
+  const bool twice = s->open && env->target->lanes >= 8 &&
                      cpu_jit_element_ns(env) > LONG_NS && is_plain(env->kernel);
   return twice ? 2 * lanes : lanes;
 }
