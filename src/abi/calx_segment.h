@@ -5,7 +5,9 @@
 // processes inherit it, or the host's first process creates it and sends the
 // descriptor to the others. The library maps the first part; the engine gets
 // the descriptor among its client's options and maps the rest. Both watch
-// `failed`. Nothing of the segment outlives the processes.
+// `failed`. Nothing of the segment outlives the processes. Under another
+// caller, which has a key-value store instead, the engine makes it
+// (plugin/cpu/api/meet.c).
 #ifndef CX_ABI_CALX_SEGMENT_H
 #define CX_ABI_CALX_SEGMENT_H
 

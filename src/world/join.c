@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "base/host.h"
 #include "store/client.h"
 
 // ---- hosts ------------------------------------------------------------------
@@ -31,23 +32,6 @@ typedef struct report {
 } report;
 
 _Static_assert(sizeof(report) == 40, "report: it has no padding");
-
-// Processes that can share memory through /proc have the same PID namespace and
-// the same boot of a kernel. The initial namespace has the same number on every
-// host, so the boot and the host's name are part of the identity.
-static cx_hash host_identity(void)
-{
-  char text[512] = "", name[256] = "", boot[64] = "";
-  gethostname(name, sizeof name - 1);
-  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-  if (file != NULL && fgets(boot, sizeof boot, file) == NULL) boot[0] = '\0';
-  if (file != NULL) fclose(file);
-  ssize_t n = readlink("/proc/self/ns/pid", text, 128);
-  size_t used = n > 0 ? (size_t)n : 0;
-  used +=
-      (size_t)snprintf(text + used, sizeof text - used, " %s %s", name, boot);
-  return cx_hash_bytes(text, used, 0);
-}
 
 static calx_status *read_reports(const char *list, size_t left, report *out)
 {
@@ -134,7 +118,7 @@ calx_status *cx_world_join_hosts(bool hosts_known, int64_t timeout_ms,
 {
   const cx_world_info *self = &cx_world_global.info;
   size_t n = (size_t)self->processes;
-  report own = { .identity = host_identity(),
+  report own = { .identity = cx_host_identity(),
                  .host = self->host,
                  .hosts = self->hosts,
                  .local = self->local_process,

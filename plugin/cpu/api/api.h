@@ -182,6 +182,7 @@ typedef struct cpu_api_world {
   uint32_t host, n_hosts;
   uint32_t host_first, host_processes;  // of this host
   int segment_fd;                       // -1: none
+  bool placed;                          // the options say which hosts there are
   const char *platform;                 // a static text
 } cpu_api_world;
 
@@ -233,6 +234,18 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
 // Checks that the processes of a host have a shared segment. A topology does
 // not need one.
 calx_status *cpu_api_world_check_segment(const cpu_api_world *w) CALX_MUST_USE;
+// What a client has of a meeting until it is complete.
+typedef struct cpu_api_meeting {
+  int fd;         // of the shared segment; -1: none
+  int64_t *pids;  // of this host's processes; NULL: there was no meeting
+} cpu_api_meeting;
+// Where the options do not place the process and the caller has a key-value
+// store, the processes find out by it which of them are of one host, and each
+// host's get a segment.
+calx_status *cpu_api_meet(const PJRT_Client_Create_Args *args,
+                          int64_t timeout_ms, cpu_api_world *world,
+                          cpu_api_meeting *out) CALX_MUST_USE;
+void cpu_api_meeting_end(cpu_api_meeting *meeting);
 calx_status *cpu_api_topology_new(size_t n, size_t per_process,
                                   const char *platform,
                                   PJRT_TopologyDescription **out) CALX_MUST_USE;

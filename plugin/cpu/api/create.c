@@ -75,7 +75,7 @@ static void write_version(PJRT_Client *c)
            lanes != NULL ? ", lanes " : "", lanes != NULL ? lanes : "");
 }
 
-static calx_status *join_world(PJRT_Client *c)
+static calx_status *join_world(PJRT_Client *c, const int64_t *pids)
 {
   const cpu_api_world *w = &c->world;
   const bool alone = w->n_processes == 1;
@@ -86,7 +86,8 @@ static calx_status *join_world(PJRT_Client *c)
     .own_first = (uint32_t)c->first,
     .n_own = w->per_process,
     .n_world = w->n_processes * w->per_process,
-    .timeout_ms = c->timeout_ms
+    .timeout_ms = c->timeout_ms,
+    .pids = pids
   };
   return cpu_coll_new(&topology, &c->coll);
 }
@@ -103,17 +104,13 @@ static calx_status *count_threads(const cpu_api_world *w, int *out)
   return NULL;
 }
 
-static calx_status *open_client(PJRT_Client *c)
+static calx_status *open_client(PJRT_Client *c, const int64_t *pids)
 {
   const cpu_api_world *w = &c->world;
   const size_t n = (size_t)w->n_processes * w->per_process;
   int threads = 0;
-  int64_t timeout_s = 0;
   c->first = (size_t)w->process * w->per_process;
   CALX_TRY(count_threads(w, &threads));
-  CALX_TRY(cpu_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
-                               DEFAULT_TIMEOUT_S, &timeout_s));
-  c->timeout_ms = timeout_s * 1000;
   write_version(c);
   c->devices = cx_calloc(n, sizeof *c->devices);
   c->device_list = cx_calloc(n, sizeof(PJRT_Device *));
@@ -125,24 +122,23 @@ static calx_status *open_client(PJRT_Client *c)
     CALX_TRY(open_device(c, (int)i, threads));
   }
   CALX_TRY(cpu_threads_new(threads, &c->compile_threads));
-  CALX_TRY(join_world(c));
+  CALX_TRY(join_world(c, pids));
   return cpu_api_topology_new(n, w->per_process, w->platform, &c->topology);
 }
 
-static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
-                           PJRT_Client **out)
+static calx_status *create_in(const cpu_api_world *world, int64_t timeout_ms,
+                              const int64_t *pids, PJRT_Client **out)
 {
-  cpu_api_world world;
-  CALX_TRY(cpu_api_world_read(options, n_options, &world));
-  CALX_TRY(cpu_api_world_check_segment(&world));
+  CALX_TRY(cpu_api_world_check_segment(world));
   PJRT_Client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
-  c->world = world;
+  c->world = *world;
+  c->timeout_ms = timeout_ms;
   atomic_init(&c->refs, 1);
   atomic_init(&c->closed, false);
   cx_mutex_init(&c->compile_lock);
   cx_mutex_init(&c->launch_lock);
-  calx_status *status = open_client(c);
+  calx_status *status = open_client(c, pids);
   if (status != NULL) {
     cpu_api_client_release(c);
     return status;
@@ -151,12 +147,27 @@ static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
   return NULL;
 }
 
+static calx_status *create(const PJRT_Client_Create_Args *args,
+                           PJRT_Client **out)
+{
+  cpu_api_world world;
+  cpu_api_meeting meeting;
+  int64_t timeout_s = 0;
+  CALX_TRY(cpu_api_world_read(args->create_options, args->num_options, &world));
+  CALX_TRY(cpu_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
+                               DEFAULT_TIMEOUT_S, &timeout_s));
+  const int64_t timeout_ms = timeout_s * 1000;
+  CALX_TRY(cpu_api_meet(args, timeout_ms, &world, &meeting));
+  calx_status *status = create_in(&world, timeout_ms, meeting.pids, out);
+  cpu_api_meeting_end(&meeting);
+  return status;
+}
+
 PJRT_Error *cpu_api_PJRT_Client_Create(PJRT_Client_Create_Args *args)
 {
   CPU_API_ENTER_FROM(PJRT_Client_Create, client, struct_size);
   args->client = NULL;
-  return cpu_api_error(
-      create(args->create_options, args->num_options, &args->client));
+  return cpu_api_error(create(args, &args->client));
 }
 
 // Destroying the handle ends the devices' threads after their queued launches.

@@ -51,6 +51,7 @@ static const option known[] = {
     CPU_API_MAX_DEVICES },
   { "node_id", offsetof(cpu_api_world, process), 0, CPU_API_MAX_DEVICES },
   { "num_nodes", offsetof(cpu_api_world, n_processes), 1, CPU_API_MAX_DEVICES },
+  // From here on, which processes share a host.
   { CALX_OPTION_SEGMENT_FD, offsetof(cpu_api_world, segment_fd), 0, INT32_MAX },
   { CALX_OPTION_HOST, offsetof(cpu_api_world, host), 0, CPU_API_MAX_DEVICES },
   { CALX_OPTION_HOSTS, offsetof(cpu_api_world, n_hosts), 1,
@@ -60,6 +61,8 @@ static const option known[] = {
   { CALX_OPTION_HOST_PROCESSES, offsetof(cpu_api_world, host_processes), 1,
     CPU_API_MAX_DEVICES },
 };
+
+enum { PLACES = 3 };  // the first of these
 
 static calx_status *read_option(const PJRT_NamedValue *o, const option *which,
                                 cpu_api_world *out)
@@ -117,9 +120,9 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
     CALX_TRY(cpu_api_check_size("PJRT_NamedValue", PJRT_NamedValue_STRUCT_SIZE,
                                 o->struct_size));
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-      if (is_named(o, known[k].name)) {
-        CALX_TRY(read_option(o, &known[k], out));
-      }
+      if (!is_named(o, known[k].name)) continue;
+      CALX_TRY(read_option(o, &known[k], out));
+      out->placed = out->placed || k >= PLACES;
     }
     if (is_named(o, "platform_name")) CALX_TRY(read_platform(o, out));
   }
@@ -167,7 +170,8 @@ calx_status *cpu_api_world_check_segment(const cpu_api_world *w)
   return cx_invalid(
       "num_nodes is %u: processes of one host need a shared segment, and there "
       "is no option " CALX_OPTION_SEGMENT_FD
-      "; were they of several hosts, " CALX_OPTION_HOSTS " would say so",
+      ", nor key-value callbacks by which they could meet; were they of "
+      "several hosts, " CALX_OPTION_HOSTS " would say so",
       w->n_processes);
 }
 

@@ -15,6 +15,7 @@ void cpu_coll_free(cpu_coll *coll)
   // MPI may still write to buffers of transfers that were given up. Those stay
   // mapped for as long as the process lives.
   cpu_coll_segment_close(coll, cpu_coll_link_close(coll->link));
+  cpu_coll_peers_close(coll);
   for (uint32_t i = 0; coll->local != NULL && i < coll->topology.n_own; i++) {
     cx_free(coll->local[i].host_groups);
   }
@@ -35,6 +36,7 @@ static uint64_t count_client(cpu_coll *coll)
 static calx_status *open_all(cpu_coll *coll)
 {
   const cpu_coll_topology *t = &coll->topology;
+  CALX_TRY(cpu_coll_peers_open(coll));
   CALX_TRY(cpu_coll_segment_open(coll));
   coll->local = cx_calloc(t->n_own, sizeof *coll->local);
   coll->hosts = cx_calloc(t->n_world / t->n_own, sizeof *coll->hosts);

@@ -27,7 +27,14 @@ typedef struct cpu_coll_topology {
   // MPI.
   uint32_t n_world;
   int64_t timeout_ms;  // of waiting for the other hosts' processes at the start
+  // [n_host / n_own]: the ids of this host's processes, which then watch each
+  // other; read by cpu_coll_new(). NULL: another one watches them.
+  const int64_t *pids;
 } cpu_coll_topology;
+// A shared segment for so many processes of a host: the descriptor of an
+// anonymous file, which is the caller's.
+calx_status *cpu_coll_segment_create(uint32_t processes,
+                                     int *out) CALX_MUST_USE;
 calx_status *cpu_coll_new(const cpu_coll_topology *topology,
                           cpu_coll **out) CALX_MUST_USE;
 void cpu_coll_free(cpu_coll *coll);  // NULL is accepted

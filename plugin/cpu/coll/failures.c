@@ -192,6 +192,27 @@ static calx_status *check_other_groups(const cpu_coll_participant *p)
   return NULL;
 }
 
+// ---- lost processes ----
+
+// The member whose process has ended without arriving. It is asked for its
+// arrival again after that: a process may end as soon as it has left.
+static calx_status *check_processes(const cpu_coll_participant *p,
+                                    uint64_t step)
+{
+  for (uint32_t i = 0; i < p->group->n; i++) {
+    if (!cpu_coll_is_awaited(p, i) || cpu_coll_has_arrived(p, i, step) ||
+        !cpu_coll_peer_has_ended(p->coll, p->self->members[i]) ||
+        cpu_coll_has_arrived(p, i, step)) {
+      continue;
+    }
+    calx_status *status =
+        cpu_coll_peer_error(p->coll, p->self->members[i], p->submission);
+    cpu_coll_set_common(p, status);
+    return status;
+  }
+  return NULL;
+}
+
 // ---- all reasons ----
 
 static calx_status *late_error(const cpu_coll_participant *p, uint64_t step)
@@ -232,5 +253,6 @@ calx_status *cpu_coll_check_wait(const cpu_coll_participant *p, uint64_t step,
   if (absent != UINT32_MAX) return absent_error(p, absent);
   CALX_TRY(check_accusers(p));
   CALX_TRY(check_other_groups(p));
+  CALX_TRY(check_processes(p, step));
   return cx_now_ns() < until_ns ? NULL : late_error(p, step);
 }

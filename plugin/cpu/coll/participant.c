@@ -120,6 +120,10 @@ static calx_status *wait_until_left(cpu_coll_local_device *self,
       cpu_threads_yield();
     } else {
       CALX_TRY(cpu_coll_check_job(l, NULL));
+      if (cpu_coll_peer_has_ended(coll, self->members[i]) &&
+          is_inside(coll, self, i)) {
+        return cpu_coll_peer_error(coll, self->members[i], NULL);
+      }
       if (until == 0) until = deadline(l);
       if (cx_now_ns() > until) {
         return cx_error(

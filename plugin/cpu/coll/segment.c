@@ -131,7 +131,7 @@ static calx_status *map_job(cpu_coll *coll)
   CALX_TRY(map(coll->fd, CALX_SEGMENT_AGREEMENT, 0, &at));
   coll->job = at;
   const uint32_t processes = coll->topology.n_host / coll->topology.n_own;
-  if (coll->topology.fd < 0) {
+  if (coll->fd < 0) {
     coll->job->magic = CALX_SEGMENT_MAGIC;
     coll->job->processes = processes;
   }
@@ -169,21 +169,31 @@ static calx_status *map_fixed(cpu_coll *coll)
   return NULL;
 }
 
+calx_status *cpu_coll_segment_create(uint32_t processes, int *out)
+{
+  const calx_segment_head head = { .magic = CALX_SEGMENT_MAGIC,
+                                   .processes = processes };
+  cx_file_keep_standard();
+  *out = memfd_create("calx", MFD_CLOEXEC);
+  if (*out >= 0 && ftruncate(*out, (off_t)CALX_SEGMENT_BYTES) == 0 &&
+      pwrite(*out, &head, sizeof head, 0) == (ssize_t)sizeof head) {
+    return NULL;
+  }
+  calx_status *status =
+      cx_error(CALX_RESOURCE_EXHAUSTED, "no memory for collectives: %s",
+               strerror(errno));
+  if (*out >= 0) close(*out);
+  *out = -1;
+  return status;
+}
+
 static calx_status *open_file(cpu_coll *coll)
 {
   const cpu_coll_topology *t = &coll->topology;
   // All devices are of this process: private memory, which a fork copies.
   if (t->n_world == t->n_own) return NULL;
-  if (t->fd < 0) {
-    // The only process of its host needs a file to map operand buffers anew.
-    cx_file_keep_standard();
-    coll->fd = memfd_create("calx", MFD_CLOEXEC);
-    if (coll->fd >= 0 && ftruncate(coll->fd, (off_t)CALX_SEGMENT_BYTES) == 0) {
-      return NULL;
-    }
-    return cx_error(CALX_RESOURCE_EXHAUSTED, "no memory for collectives: %s",
-                    strerror(errno));
-  }
+  // The only process of its host needs a file to map operand buffers anew.
+  if (t->fd < 0) return cpu_coll_segment_create(1, &coll->fd);
   CALX_TRY(check_file(t->fd));
   coll->fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
   if (coll->fd >= 0) return NULL;

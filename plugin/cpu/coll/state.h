@@ -20,6 +20,7 @@
 #include "abi/calx_segment.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "coll/peers.h"
 #include "coll/segment.h"
 
 enum {
@@ -127,6 +128,7 @@ struct cpu_coll {
   cx_mutex lock;                 // of the mappings
   cpu_coll_mapping *mappings;    // [topology.n_world]
   cpu_coll_local_device *local;  // [topology.n_own]
+  cpu_coll_peer *peers;          // [this host's processes]; NULL: not watched
   struct cpu_coll_link *link;    // NULL: there is one host
   cpu_coll_host *hosts;
   uint32_t n_hosts;

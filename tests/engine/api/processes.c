@@ -14,23 +14,7 @@ static void check_world(int processes, int devices)
   world w = world_new(processes, devices, all_bytes(n));
   world_start(&w, run_all, NULL);
   world_join(&w);
-  PJRT_Client *client = host_client(n);
-  unsigned char *wanted = malloc(all_bytes(n) + 1);
-  size_t at = 0;
-  int ran = 0;
-  for (int i = 0; i < n_programs; i++) {
-    if (!fits(&programs[i], n)) continue;
-    run_program(&programs[i], n, client, 0, n, wanted);
-    const size_t bytes = (size_t)n * result_bytes(&programs[i]);
-    if (memcmp(wanted, w.shared + at, bytes) != 0) {
-      fail_msg("%s: other bits than in one process", programs[i].name);
-    }
-    at += bytes;
-    ran++;
-  }
-  print_message("%d programs\n", ran);
-  free(wanted);
-  host_client_free(client);
+  compare_with_one(&w);
   world_free(&w);
 }
 

@@ -307,3 +307,25 @@ size_t all_bytes(int n)
   }
   return total;
 }
+
+void compare_with_one(const world *w)
+{
+  const int n = w->processes * w->devices;
+  PJRT_Client *client = host_client(n);
+  unsigned char *wanted = malloc(all_bytes(n) + 1);
+  size_t at = 0;
+  int ran = 0;
+  for (int i = 0; i < n_programs; i++) {
+    if (!fits(&programs[i], n)) continue;
+    run_program(&programs[i], n, client, 0, n, wanted);
+    const size_t bytes = (size_t)n * result_bytes(&programs[i]);
+    if (memcmp(wanted, w->shared + at, bytes) != 0) {
+      fail_msg("%s: other bits than in one process", programs[i].name);
+    }
+    at += bytes;
+    ran++;
+  }
+  print_message("%d programs\n", ran);
+  free(wanted);
+  host_client_free(client);
+}

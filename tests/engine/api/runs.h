@@ -55,5 +55,8 @@ void run_program(const program *p, int n, PJRT_Client *client, int first,
 // the world's shared bytes: of each program those of all devices.
 void run_all(peer *self);
 size_t all_bytes(int n);
+// The same programs in this process alone must give the bits that the world's
+// shared bytes have.
+void compare_with_one(const world *w);
 
 #endif

@@ -61,6 +61,12 @@ static place place_of(const world *w, int process)
 
 PJRT_Client *world_client(const world *w, int process)
 {
+  if (w->store != NULL) {
+    PJRT_Client *client = NULL;
+    const store_callbacks by = store_callbacks_of(w->store);
+    HOST_OK(store_client(&by, process, w->processes, w->devices, &client));
+    return client;
+  }
   const place p = place_of(w, process);
   const struct {
     const char *name;

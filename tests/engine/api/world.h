@@ -3,6 +3,7 @@
 #define CX_TESTS_ENGINE_API_WORLD_H
 
 #include "host.h"
+#include "store.h"
 #include "world/segment.h"
 
 enum { WORLD_MOST = 8 };
@@ -15,6 +16,7 @@ typedef struct world {
   int hosts, per_host[WORLD_MOST];  // processes; 0: one host
   int port;                         // of the store that joins the hosts
   bool apart;                       // the processes of a host have no segment
+  store *store;  // by which the processes meet; NULL: they are told of others
 } world;
 
 // What a process does. It is a child of the test, and ends with its return.

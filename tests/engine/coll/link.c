@@ -206,8 +206,12 @@ static void test_nobody_comes(void **state)
 {
   (void)state;
   const calx_segment_head well = { 0 };
+  calx_segment_head failed = { .failed = CALX_ABORTED };
   cpu_coll_link *l = NULL;
+  snprintf(failed.message, sizeof failed.message, "process 7 has gone");
   atomic_store(&other.gathers, false);
+  CHECK_FAILS(CALX_ABORTED, open_link(&failed, 100000, &l),
+              "process 7 has gone");
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, open_link(&well, 1, &l),
               "the other processes have not arrived");
   atomic_store(&other.gathers, true);

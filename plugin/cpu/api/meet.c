@@ -1,0 +1,318 @@
+// api/meet: how the processes of a world meet through their caller's key-value
+// store, as JAX's distributed runtime offers one.
+//
+// Each process puts a card that says what it is, and reads the cards of all
+// others. So all know which of them are of one host. The first process of a
+// host makes the shared segment; the others open it through /proc, and say so
+// before the first one goes on. What another process has put is data from
+// outside: it is bounded and checked.
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abi/calx_cpu.h"
+#include "api/api.h"
+#include "base/alloc.h"
+#include "base/host.h"
+
+enum { TEXT = 256 };  // bytes of a key or a value, with its end
+
+typedef struct store {
+  const PJRT_Client_Create_Args *args;
+  int64_t timeout_ms, until_ns;
+  unsigned meeting;  // its number in this process; equal in all processes
+  const cpu_api_world *world;
+} store;
+
+// ---- the callbacks ----
+
+static PJRT_Error *make_error(PJRT_Error_Code code, const char *message,
+                              size_t size)
+{
+  return cpu_api_error(cpu_api_callers_error(code, message, size));
+}
+
+static calx_status *take_error(PJRT_Error *error)
+{
+  if (error == NULL) return NULL;
+  PJRT_Error_GetCode_Args code = { CX_PJRT_ARGS(PJRT_Error_GetCode_Args),
+                                   .error = error };
+  PJRT_Error_Message_Args text = { CX_PJRT_ARGS(PJRT_Error_Message_Args),
+                                   .error = error };
+  (void)cpu_api_PJRT_Error_GetCode(&code);
+  cpu_api_PJRT_Error_Message(&text);
+  calx_status *status =
+      cpu_api_callers_error(code.code, text.message, text.message_size);
+  PJRT_Error_Destroy_Args end = { CX_PJRT_ARGS(PJRT_Error_Destroy_Args),
+                                  .error = error };
+  cpu_api_PJRT_Error_Destroy(&end);
+  return status;
+}
+
+static void write_key(const store *s, const char *what, uint32_t process,
+                      char out[TEXT])
+{
+  snprintf(out, TEXT, "calx/%u/%s/%u", s->meeting, what, (unsigned)process);
+}
+
+static calx_status *put(const store *s, const char *what, const char *value)
+{
+  char key[TEXT];
+  PJRT_CallbackError callback = make_error;
+  write_key(s, what, s->world->process, key);
+  PJRT_KeyValuePutCallback_Args args = { CX_PJRT_ARGS(
+                                             PJRT_KeyValuePutCallback_Args),
+                                         .key = key,
+                                         .key_size = strlen(key),
+                                         .value = value,
+                                         .value_size = strlen(value),
+                                         .callback_error = &callback,
+                                         .user_arg = s->args->kv_put_user_arg };
+  return cx_annotate(take_error(s->args->kv_put_callback(&args)),
+                     "while '%s' was put into the key-value store", key);
+}
+
+static int left_ms(const store *s)
+{
+  const int64_t left = (s->until_ns - cx_now_ns()) / 1000000;
+  return left < 1 ? 1 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+// The text that the process puts, as soon as it does.
+static calx_status *get(const store *s, const char *what, uint32_t process,
+                        char out[TEXT])
+{
+  char key[TEXT];
+  PJRT_CallbackError callback = make_error;
+  write_key(s, what, process, key);
+  PJRT_KeyValueGetCallback_Args args = { CX_PJRT_ARGS(
+                                             PJRT_KeyValueGetCallback_Args),
+                                         .key = key,
+                                         .key_size = strlen(key),
+                                         .timeout_in_ms = left_ms(s),
+                                         .callback_error = &callback,
+                                         .user_arg = s->args->kv_get_user_arg };
+  calx_status *status = take_error(s->args->kv_get_callback(&args));
+  if (status != NULL) {
+    return cx_annotate(
+        status,
+        "while process %u of %u was awaited for at most %" PRId64
+        " s (CALX_COLLECTIVE_TIMEOUT_S) under '%s'; all processes must make "
+        "their clients of this engine, in the same order",
+        (unsigned)process, (unsigned)s->world->n_processes,
+        s->timeout_ms / 1000, key);
+  }
+  const bool fits = args.value != NULL && args.value_size < TEXT;
+  if (fits) {
+    memcpy(out, args.value, args.value_size);
+    out[args.value_size] = '\0';
+  }
+  if (args.value != NULL && args.value_deleter_callback != NULL) {
+    args.value_deleter_callback(args.value);
+  }
+  if (fits) return NULL;
+  return cx_error(CALX_DATA_LOSS,
+                  "'%s' of the key-value store has %zu bytes, this engine puts "
+                  "at most %d",
+                  key, args.value_size, TEXT - 1);
+}
+
+// ---- cards ----
+
+typedef struct card {
+  uint32_t devices;
+  int64_t pid;
+  char host[33], build[33];  // hashes, in hexadecimal
+} card;
+
+static calx_status *put_card(const store *s)
+{
+  cx_hash build;
+  card own = { 0 };
+  char text[TEXT];
+  CALX_TRY(calx_cpu_identity(&build));
+  cx_hash_hex(build, own.build);
+  cx_hash_hex(cx_host_identity(), own.host);
+  snprintf(text, sizeof text, "%u %ld %s %s", (unsigned)s->world->per_process,
+           (long)getpid(), own.host, own.build);
+  return put(s, "process", text);
+}
+
+static calx_status *get_card(const store *s, uint32_t process, card *out)
+{
+  char text[TEXT];
+  int end = 0;
+  CALX_TRY(get(s, "process", process, text));
+  if (sscanf(text, "%9" SCNu32 " %9" SCNd64 " %32[0-9a-f] %32[0-9a-f]%n",
+             &out->devices, &out->pid, out->host, out->build, &end) == 4 &&
+      text[end] == '\0' && out->pid > 0) {
+    return NULL;
+  }
+  char plain[TEXT];
+  cx_text_plain(text, strlen(text), plain, sizeof plain);
+  return cx_error(CALX_DATA_LOSS,
+                  "process %u has put '%s' about itself, which this engine "
+                  "does not understand",
+                  (unsigned)process, plain);
+}
+
+static calx_status *check_card(const store *s, const card *own, const card *c,
+                               uint32_t process)
+{
+  if (c->devices != own->devices) {
+    return cx_invalid(
+        "process %u has %u devices, process %u has %u; all must "
+        "have as many (CPU_NUM_DEVICES, cpu_device_count)",
+        (unsigned)process, (unsigned)c->devices, (unsigned)s->world->process,
+        (unsigned)own->devices);
+  }
+  if (strcmp(c->build, own->build) == 0) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "processes %u and %u have different builds of calx's engine",
+                  (unsigned)process, (unsigned)s->world->process);
+}
+
+static calx_status *get_cards(const store *s, card *all)
+{
+  const cpu_api_world *w = s->world;
+  for (uint32_t i = 0; i < w->n_processes; i++) {
+    CALX_TRY(get_card(s, i, &all[i]));
+  }
+  for (uint32_t i = 0; i < w->n_processes; i++) {
+    CALX_TRY(check_card(s, &all[w->process], &all[i], i));
+  }
+  return NULL;
+}
+
+// ---- hosts ----
+
+// The processes of a host must follow each other.
+static calx_status *find_hosts(const card *all, cpu_api_world *w)
+{
+  uint32_t first = 0;  // of the host of process i
+  w->n_hosts = 1;
+  for (uint32_t i = 0; i < w->n_processes; i++) {
+    uint32_t same = 0;
+    while (strcmp(all[same].host, all[i].host) != 0) same++;
+    if (same == i && i != 0) {
+      first = i;
+      w->n_hosts++;
+    } else if (same != first) {
+      return cx_invalid(
+          "processes %u and %u are of one host, process %u "
+          "between them is not: number the processes host by "
+          "host",
+          (unsigned)same, (unsigned)i, (unsigned)first);
+    }
+    if (i <= w->process) {
+      w->host = w->n_hosts - 1;
+      w->host_first = first;
+    }
+    if (first == w->host_first) w->host_processes = i - first + 1;
+  }
+  return NULL;
+}
+
+// ---- the segment ----
+
+// Waits until the other processes of this host have opened it: until then this
+// descriptor must stay as it is.
+static calx_status *share_segment(const store *s, cpu_api_meeting *out)
+{
+  const cpu_api_world *w = s->world;
+  char text[TEXT];
+  calx_status *status = cpu_coll_segment_create(w->host_processes, &out->fd);
+  snprintf(text, sizeof text, "%d", out->fd);
+  status = cx_status_first(status, put(s, "segment", text));
+  for (uint32_t i = 1; i < w->host_processes && status == NULL; i++) {
+    status = get(s, "opened", w->host_first + i, text);
+    if (status != NULL || strcmp(text, "yes") == 0) continue;
+    status = cx_error(CALX_ABORTED,
+                      "process %u could not open the memory that the processes "
+                      "of its host share",
+                      (unsigned)(w->host_first + i));
+  }
+  return status;
+}
+
+static calx_status *open_of(int64_t pid, const char *number, int *out)
+{
+  char path[64];
+  int fd = -1;
+  if (sscanf(number, "%9d", &fd) != 1 || fd < 0) {
+    return cx_error(CALX_ABORTED, "it could not make it");
+  }
+  snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%d", pid, fd);
+  *out = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (*out >= 0) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "cannot open '%s': %s; processes of one host must be of one "
+                  "user",
+                  path, strerror(errno));
+}
+
+static calx_status *open_segment(const store *s, cpu_api_meeting *out)
+{
+  const uint32_t first = s->world->host_first;
+  char number[TEXT];
+  CALX_TRY(get(s, "segment", first, number));
+  calx_status *status = open_of(out->pids[0], number, &out->fd);
+  status =
+      cx_status_first(status, put(s, "opened", status == NULL ? "yes" : "no"));
+  return cx_annotate(status,
+                     "while the memory of this host's processes, which "
+                     "process %u makes, was opened",
+                     (unsigned)first);
+}
+
+// ---- meeting ----
+
+static calx_status *meet(const store *s, card *all, cpu_api_world *w,
+                         cpu_api_meeting *out)
+{
+  CALX_TRY(put_card(s));
+  CALX_TRY(get_cards(s, all));
+  CALX_TRY(find_hosts(all, w));
+  out->pids = cx_calloc(w->host_processes, sizeof *out->pids);
+  if (out->pids == NULL) return cx_out_of_memory();
+  for (uint32_t i = 0; i < w->host_processes; i++) {
+    out->pids[i] = all[w->host_first + i].pid;
+  }
+  CALX_TRY(w->process == w->host_first ? share_segment(s, out)
+                                       : open_segment(s, out));
+  w->segment_fd = out->fd;
+  return NULL;
+}
+
+calx_status *cpu_api_meet(const PJRT_Client_Create_Args *args,
+                          int64_t timeout_ms, cpu_api_world *w,
+                          cpu_api_meeting *out)
+{
+  static atomic_uint meetings;
+  *out = (cpu_api_meeting){ .fd = -1 };
+  if (w->n_processes == 1 || w->placed || args->kv_get_callback == NULL ||
+      args->kv_put_callback == NULL) {
+    return NULL;
+  }
+  const store s = { .args = args,
+                    .timeout_ms = timeout_ms,
+                    .until_ns = cx_now_ns() + timeout_ms * 1000000,
+                    .meeting = atomic_fetch_add(&meetings, 1),
+                    .world = w };
+  card *all = cx_calloc(w->n_processes, sizeof *all);
+  if (all == NULL) return cx_out_of_memory();
+  calx_status *status = meet(&s, all, w, out);
+  cx_free(all);
+  if (status != NULL) cpu_api_meeting_end(out);
+  return status;
+}
+
+void cpu_api_meeting_end(cpu_api_meeting *meeting)
+{
+  if (meeting->fd >= 0) close(meeting->fd);
+  cx_free(meeting->pids);
+  *meeting = (cpu_api_meeting){ .fd = -1 };
+}
