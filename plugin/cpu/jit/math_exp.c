@@ -162,15 +162,19 @@ LLVMValueRef cpu_jit_cosh(const cpu_jit_ir *m, LLVMValueRef x)
   return add(m, add(m, q, q), quotient(m, num(m, 0.125), q));
 }
 
-// x + x^3 P(x^2) near 0, 1 - 2 / (1 + exp(2x)) elsewhere.
+// x + x^3 P(x^2) near 0, 1 - 2 / (1 + 2^n 2^u) elsewhere, where n + u is
+// 2 |x| / ln 2: u's and the power's errors count for less than half.
 static LLVMValueRef tanh_narrow(const cpu_jit_ir *m, LLVMValueRef x)
 {
   LLVMValueRef a = at_most(m, absolute(m, x), num(m, 10));
-  LLVMValueRef e = exp_within(m, add(m, a, a));
-  LLVMValueRef far = quotient(m, num(m, 2), add(m, e, num(m, 1)));
-  far = sub(m, num(m, 1), far);
+  LLVMValueRef by = num(m, 2.8853900817779268), one = num(m, 1);
+  LLVMValueRef n = mad(m, a, by, rounder(m));
+  LLVMValueRef u = mad(m, a, by, sub(m, rounder(m), n));
+  LLVMValueRef p = mad(m, polynomial(m, &cpu_jit_exp2_f32, u), u, one);
+  LLVMValueRef far = mad(m, p, power_of_two(m, as_bits(m, n)), one);
+  far = sub(m, one, quotient(m, num(m, 2), far));
   LLVMValueRef square = mul(m, a, a);
-  LLVMValueRef p = mul(m, polynomial(m, &cpu_jit_tanh_f32, square), square);
+  p = mul(m, polynomial(m, &cpu_jit_tanh_f32, square), square);
   LLVMValueRef near = mad(m, p, a, a);
   LLVMValueRef result = choose(m, less(m, a, num(m, 0.6)), near, far);
   return with_sign(m, result, x);

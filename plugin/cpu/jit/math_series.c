@@ -16,6 +16,12 @@ const cpu_jit_series cpu_jit_exp_f64 = {
     2.0870980197421374e-09 }
 };
 
+// 6 terms, error 2^-26.2
+const cpu_jit_series cpu_jit_exp2_f32 = { 6,
+                                          { 0.693147182, 0.240225941,
+                                            0.0555036627, 0.0096254386,
+                                            0.00133878947, 0.00013334745 } };
+
 // 7 terms, error 2^-37.5
 const cpu_jit_series cpu_jit_exp_short = {
   7,

@@ -11,6 +11,7 @@ typedef struct cpu_jit_series {
 } cpu_jit_series;
 
 extern const cpu_jit_series cpu_jit_exp_f32, cpu_jit_exp_f64, cpu_jit_exp_short;
+extern const cpu_jit_series cpu_jit_exp2_f32;
 extern const cpu_jit_series cpu_jit_log_f32, cpu_jit_log_f64, cpu_jit_log_short,
     cpu_jit_log_long;
 extern const cpu_jit_series cpu_jit_tanh_f32;

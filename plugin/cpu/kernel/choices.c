@@ -47,6 +47,28 @@ static const choice *find(int threads, const cpu_kernel_desc *desc)
   return NULL;
 }
 
+void cpu_kernel_times_add(cpu_kernel_times *times, int64_t ns)
+{
+  if (ns < times->least) {
+    times->second = times->least;
+    times->least = ns;
+  } else if (ns < times->second) {
+    times->second = ns;
+  }
+}
+
+int cpu_kernel_times_choose(const cpu_kernel_times *times, int n)
+{
+  int best = 0;
+  for (int i = 1; i < n; i++) {
+    const int64_t other = times[best].least;
+    // A smaller difference is noise.
+    const int64_t clearly = other - other / 16;
+    if (times[i].second < clearly) best = i;
+  }
+  return best;
+}
+
 bool cpu_kernel_choice_recall(int threads, cpu_kernel_desc *desc)
 {
   cx_lock(&lock);

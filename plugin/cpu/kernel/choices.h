@@ -8,6 +8,18 @@
 #include "base/status.h"
 #include "kernel/kernel.h"
 
+// How long a candidate took, in nanoseconds: its two shortest runs; INT64_MAX
+// where there were fewer.
+typedef struct cpu_kernel_times {
+  int64_t least, second;
+} cpu_kernel_times;
+
+void cpu_kernel_times_add(cpu_kernel_times *times, int64_t ns);
+// Which of n >= 1 candidates is chosen: the first, unless another was clearly
+// faster in two runs. What disturbs a run makes it longer, so that one
+// disturbed run of each neither makes a candidate win nor the first one lose.
+int cpu_kernel_times_choose(const cpu_kernel_times *times, int n);
+
 // Gives `desc` the choice that was made for pools of so many threads; false:
 // none.
 bool cpu_kernel_choice_recall(int threads, cpu_kernel_desc *desc);

@@ -2,15 +2,16 @@
 // if no rule decides.
 //
 // Compiling must not take long: only candidates that can win are made, large
-// batches are measured on a part, and the number of runs is bounded. All
-// candidates share one block of memory with arbitrary values, so that its pages
-// are touched once.
+// batches are measured on a part, and the number of runs is bounded (the sum
+// over a program is in lower/choose_kernels.c). All candidates share one block
+// of memory with arbitrary values, so that its pages are touched once.
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "base/thread.h"
+#include "kernel/choices.h"
 #include "kernel/conv.h"
 
 // Nanoseconds: after so much candidates are not run again.
@@ -18,6 +19,7 @@
 #define TUNE_SHORT 3000000
 // The most scratch memory of a candidate.
 #define MOST_SCRATCH ((size_t)64 << 20)
+#define ROUNDS 3
 // The least operations per thread in a run.
 #define TUNE_FLOPS 1e8
 
@@ -76,12 +78,13 @@ static void give_memory(memory m)
 
 typedef struct trial {
   cpu_kernel kernel;
-  int64_t choice, least;  // nanoseconds
+  int64_t choice;
 } trial;
 
 typedef struct trials {
   int n;
   trial of[N_TRIALS];
+  cpu_kernel_times times[N_TRIALS];
 } trials;
 
 // Makes the same kernel with another choice.
@@ -116,8 +119,7 @@ static calx_status *add_trial(trials *t, const cpu_kernel *like,
     return NULL;
   }
   to->choice = choice;
-  to->least = INT64_MAX;
-  t->n++;
+  t->times[t->n++] = (cpu_kernel_times){ INT64_MAX, INT64_MAX };
   return NULL;
 }
 
@@ -144,33 +146,35 @@ static int64_t own_ns(void)
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void run_once(trial *t, cpu_threads *pool, const memory *m)
+static void run_once(trials *t, int i, cpu_threads *pool, const memory *m)
 {
+  const cpu_kernel *k = &t->of[i].kernel;
   size_t at[4];
-  (void)lay_out(&t->kernel, at);
+  (void)lay_out(k, at);
   const int64_t begin = own_ns();
-  calx_status *s = t->kernel.run(&t->kernel, pool, m->at + at[0], m->at + at[1],
-                                 m->at + at[2], m->at + at[3]);
-  const int64_t took = own_ns() - begin;
-  if (s == NULL && took < t->least) t->least = took;
+  calx_status *s = k->run(k, pool, m->at + at[0], m->at + at[1], m->at + at[2],
+                          m->at + at[3]);
+  if (s == NULL) cpu_kernel_times_add(&t->times[i], own_ns() - begin);
   calx_status_free(s);
 }
 
 // Runs each candidate once, and short ones again, because the first run warms
-// up; then in turn those that are near the best.
+// up; then in turn the first one and those that are near the best, so that each
+// that may be chosen has run twice.
 static void measure(trials *t, cpu_threads *pool, const memory *m)
 {
   const int64_t begin = cx_now_ns();
   int64_t best = INT64_MAX;
-  for (int round = 0; round < 3; round++) {
+  for (int round = 0; round < ROUNDS; round++) {
     for (int i = 0; i < t->n; i++) {
-      trial *it = &t->of[i];
-      if (round > 0 && it->least / 3 * 2 > best) continue;
-      run_once(it, pool, m);
-      if (round == 0 && it->least < TUNE_SHORT) run_once(it, pool, m);
-      if (it->least < best) best = it->least;
+      const int64_t *least = &t->times[i].least;
+      const bool first_again = i == 0 && round == 1;
+      if (round > 0 && !first_again && *least / 3 * 2 > best) continue;
+      run_once(t, i, pool, m);
+      if (round == 0 && *least < TUNE_SHORT) run_once(t, i, pool, m);
+      if (*least < best) best = *least;
     }
-    if (cx_now_ns() - begin > TUNE_ENOUGH) break;
+    if (round > 0 && cx_now_ns() - begin > TUNE_ENOUGH) break;
   }
 }
 
@@ -185,12 +189,7 @@ static int64_t choose(trials *t, cpu_threads *pool)
   if (bytes == SIZE_MAX || !take_memory(bytes, &m)) return t->of[0].choice;
   measure(t, pool, &m);
   give_memory(m);
-  const trial *best = &t->of[0];
-  for (int i = 1; i < t->n; i++) {
-    // A smaller difference is noise.
-    if (t->of[i].least < best->least - best->least / 16) best = &t->of[i];
-  }
-  return best->choice;
+  return t->of[cpu_kernel_times_choose(t->times, t->n)].choice;
 }
 
 // ---- a part of the batch ----------------------------------------------------

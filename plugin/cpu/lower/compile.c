@@ -20,6 +20,9 @@
 #include "opt/shardy.h"
 #include "spmd/spmd.h"
 
+// Nanoseconds of a compilation after which no more kernels are measured.
+#define MOST_MEASURED 1500000000
+
 #define DEVICE_LIMIT (1 << 20)
 
 bool cpu_lower_env_is(const char *name, const char *value)
@@ -195,12 +198,14 @@ calx_status *cpu_lower_compile(const char *text, size_t size,
                                cpu_run_program **out)
 {
   *out = NULL;
-  cpu_lower_state c = { .interpret = cpu_lower_env_is("CALX_CPU_REF", "1"),
-                        .threads = options->threads,
-                        .deterministic =
-                            cpu_lower_env_is("CALX_DETERMINISTIC", "1"),
-                        .blocking =
-                            cpu_lower_env_is("CALX_COLLECTIVES", "blocking") };
+  cpu_lower_state c = {
+    .interpret = cpu_lower_env_is("CALX_CPU_REF", "1"),
+    .threads = options->threads,
+    .deterministic = cpu_lower_env_is("CALX_DETERMINISTIC", "1"),
+    .most_measured =
+        options->most_measured != 0 ? options->most_measured : MOST_MEASURED,
+    .blocking = cpu_lower_env_is("CALX_COLLECTIVES", "blocking")
+  };
   calx_status *status = make(text, size, options, &c);
   cx_hlo_module_free(c.module);
   cx_arena_free(&c.arena);

@@ -8,6 +8,8 @@ typedef struct cpu_lower_compile_options {
   uint32_t n_replicas, n_partitions;  // 0: the module's own, else 1
   cx_text *shardings;    // NULL, or gets a partitioned program's; see spmd.h
   cpu_threads *threads;  // with as many threads as the program will run on
+  // Nanoseconds after which no more kernels are measured; 0: the default.
+  int64_t most_measured;
 } cpu_lower_compile_options;
 
 // Whether the environment variable has this value.

@@ -109,10 +109,11 @@ typedef struct cpu_lower_state {
   cx_hlo_module *module;
   cx_arena arena;  // of all that is needed only while compiling
   cpu_lower_assembly a;
-  cpu_threads *threads;  // the threads that the program will run on
-  bool interpret;        // the whole program
-  bool deterministic;    // choose kernels without measuring
-  bool blocking;         // no collective runs in background
+  cpu_threads *threads;   // the threads that the program will run on
+  bool interpret;         // the whole program
+  bool deterministic;     // choose kernels without measuring
+  int64_t most_measured;  // nanoseconds that measuring may take
+  bool blocking;          // no collective runs in background
   // Of the passes:
   cpu_lower_value *values;    // by the value's number
   cpu_lower_range *in_arena;  // all ranges of the arena

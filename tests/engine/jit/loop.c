@@ -87,6 +87,20 @@ static const harness_case cases[] = {
     "  %3 = stablehlo.maximum %1, %2 : tensor<2x5x6x7xf32>\n"
     "  return %3 : tensor<2x5x6x7xf32>\n}",
     0, HARNESS_SPECIAL },
+  // Long enough that two vectors are computed together, and a rest of them.
+  { "func.func @main(%x: tensor<1003xf32>, %y: tensor<1003xf32>) -> "
+    "tensor<1003xf32> {\n"
+    "  %0 = stablehlo.tanh %x : tensor<1003xf32>\n"
+    "  %1 = stablehlo.add %0, %y : tensor<1003xf32>\n"
+    "  %2 = stablehlo.tanh %1 : tensor<1003xf32>\n"
+    "  %3 = stablehlo.subtract %2, %x : tensor<1003xf32>\n"
+    "  %4 = stablehlo.tanh %3 : tensor<1003xf32>\n"
+    "  %5 = stablehlo.compare GT, %x, %y : (tensor<1003xf32>, "
+    "tensor<1003xf32>) -> tensor<1003xi1>\n"
+    "  %6 = stablehlo.select %5, %2, %4 : tensor<1003xi1>, "
+    "tensor<1003xf32>\n"
+    "  return %6 : tensor<1003xf32>\n}",
+    1e-3, HARNESS_PLAIN },
   // Several runs of the last dimension are whole vectors.
   { PER_CHANNEL("4x6x8x10xf32", "10xf32", "[3]"), 0, HARNESS_SPECIAL },
   { PER_CHANNEL("16x20xf32", "20xf32", "[1]"), 0, HARNESS_SPECIAL },

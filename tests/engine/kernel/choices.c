@@ -71,12 +71,44 @@ static void test_hostile(void **state)
   assert_int_equal(recalled(INT_MAX, 11), -1);
 }
 
+static int chosen_of(const int64_t (*runs)[3], int n)
+{
+  cpu_kernel_times times[3];
+  for (int i = 0; i < n; i++) {
+    times[i] = (cpu_kernel_times){ INT64_MAX, INT64_MAX };
+    for (int k = 0; k < 3 && runs[i][k] != 0; k++) {
+      cpu_kernel_times_add(&times[i], runs[i][k]);
+    }
+  }
+  return cpu_kernel_times_choose(times, n);
+}
+
+// The first candidate stays, unless another wins clearly and twice.
+static void test_chosen(void **state)
+{
+  (void)state;
+  static const int64_t faster[][3] = { { 100, 101, 102 }, { 80, 500, 81 } };
+  assert_int_equal(chosen_of(faster, 2), 1);
+  static const int64_t close[][3] = { { 100, 101 }, { 96, 95 } };
+  assert_int_equal(chosen_of(close, 2), 0);
+  // Once only: that run may have been cut short, or the others disturbed.
+  static const int64_t once[][3] = { { 100, 101 }, { 50, 120 }, { 40 } };
+  assert_int_equal(chosen_of(once, 3), 0);
+  static const int64_t disturbed[][3] = { { 900, 100 }, { 99, 98 } };
+  assert_int_equal(chosen_of(disturbed, 2), 0);
+  static const int64_t three[][3] = { { 100, 100 }, { 80, 80 }, { 60, 60 } };
+  assert_int_equal(chosen_of(three, 3), 2);
+  static const int64_t failed[][3] = { { 0 }, { 80, 80 } };
+  assert_int_equal(chosen_of(failed, 2), 1);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_remembered),
     cmocka_unit_test(test_saved),
     cmocka_unit_test(test_hostile),
+    cmocka_unit_test(test_chosen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "kernel/choices.h"
 #include "lower/compile.h"
 
 #define HUGE "1152921504606846976"
@@ -380,6 +382,47 @@ static void updated_in_place(void **unused)
   cpu_run_program_free(p);
 }
 
+static size_t n_choices(void)
+{
+  int64_t *numbers;
+  size_t count;
+  CHECK_STATUS_OK(cpu_kernel_choices_save(&numbers, &count));
+  cx_free(numbers);
+  return count / (1 + CPU_KERNEL_WORDS);
+}
+
+#define CONVOLVED(name, from, size)                                           \
+  "%" name " = stablehlo.convolution(%" from                                  \
+  ", %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} " \
+  "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "           \
+  "(tensor<4x" size "x8xf32>, tensor<3x3x8x8xf32>) -> tensor<4x"
+
+// A choice that is measured is remembered. What comes after the most that
+// measuring may take is neither.
+static void measuring_is_bounded(void **state)
+{
+  (void)state;
+  if (cpu_lower_env_is("CALX_DETERMINISTIC", "1") ||
+      cpu_lower_env_is("CALX_CPU_REF", "1")) {
+    skip();
+  }
+  static const char text[] =
+      "func.func @main(%x: tensor<4x14x14x8xf32>, %k: tensor<3x3x8x8xf32>) -> "
+      "tensor<4x10x10x8xf32> {\n" CONVOLVED("0", "x", "14x14")
+      "12x12x8xf32>\n" CONVOLVED("1", "0", "12x12") "10x10x8xf32>\n"
+      "return %1 : tensor<4x10x10x8xf32> }";
+  cpu_lower_compile_options options = { .threads = pool, .most_measured = 1 };
+  const size_t before = n_choices();
+  for (size_t i = 0; i < 2; i++) {
+    // 1 ns is over after one kernel, of which there are two.
+    cpu_run_program *p = NULL;
+    CHECK_STATUS_OK(cpu_lower_compile(text, sizeof text - 1, &options, &p));
+    assert_non_null(p);
+    cpu_run_program_free(p);
+    assert_int_equal(n_choices(), before + 1 + i);
+  }
+}
+
 static int begin(void **state)
 {
   (void)state;
@@ -405,6 +448,7 @@ int main(void)
     cmocka_unit_test(many_pieces),
     cmocka_unit_test(written_by_another),
     cmocka_unit_test(updated_in_place),
+    cmocka_unit_test(measuring_is_bounded),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
