@@ -62,11 +62,10 @@ static calx_status *read_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
                  : cx_hlo_bytes_read_attr(b, e, &e->attr);
 }
 
-static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
-                              bool is_type, const char *at)
+static calx_status *open_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                               bool is_type, const char *at)
 {
   cx_hlo_reader *r = b->r;
-  if (e->is_read) return count_use(b, e, at);
   if (e->is_open) return CX_HLO_BYTES_FAIL(b, at, "an entry has itself inside");
   const size_t parts = b->parts, deepest = r->deepest;
   CALX_TRY(cx_hlo_reader_deeper(r));
@@ -83,6 +82,13 @@ static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   e->height = r->deepest - r->depth;
   b->parts = parts;
   r->deepest = deepest;
+  return NULL;
+}
+
+static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                              bool is_type, const char *at)
+{
+  if (!e->is_read) CALX_TRY(open_entry(b, e, is_type, at));
   return count_use(b, e, at);
 }
 
@@ -93,8 +99,9 @@ calx_status *cx_hlo_bytes_type_at(cx_hlo_bytecode *b, size_t i, const char *at,
     return CX_HLO_BYTES_FAIL(b, at, "there is no type %zu; there are %zu", i,
                              b->n_types);
   }
-  CALX_TRY(use_entry(b, &b->types[i], true, at));
-  *out = b->types[i].type;
+  cx_hlo_bytes_entry *e = &b->types[i];
+  CALX_TRY(use_entry(b, e, true, at));
+  *out = e->type;
   return NULL;
 }
 
@@ -159,22 +166,15 @@ static calx_status *read_file_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return NULL;
 }
 
-// The first file and line in a location of several parts; NULL: there is none.
-calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                              const cx_hlo_loc **out)
+// The parts of a location that is seen for the first time.
+static calx_status *open_loc(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e)
 {
-  size_t i = 0;
-  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
-  cx_hlo_bytes_entry *e = &b->attrs[i];
-  *out = e->loc;
-  if (e->has_loc || e->is_text || e->dialect != CX_HLO_DIALECT_BUILTIN) {
-    return NULL;
-  }
   cx_hlo_bytes parts = e->bytes;
   const cx_hlo_attr *name = NULL;
   uint64_t code = 0;
   size_t count = 1;
   e->has_loc = true;  // a location inside of itself has none
+  if (e->is_text || e->dialect != CX_HLO_DIALECT_BUILTIN) return NULL;
   CALX_TRY(cx_hlo_reader_deeper(b->r));
   CALX_TRY(cx_hlo_bytes_number(b, &parts, &code));
   if (code == CX_HLO_BUILTIN_LOC_FILE)
@@ -190,6 +190,17 @@ calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
     CALX_TRY(cx_hlo_bytes_loc(b, &parts, &e->loc));
   }
   cx_hlo_reader_higher(b->r);
+  return NULL;
+}
+
+// The first file and line in a location of several parts; NULL: there is none.
+calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                              const cx_hlo_loc **out)
+{
+  size_t i = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
+  cx_hlo_bytes_entry *e = &b->attrs[i];
+  if (!e->has_loc) CALX_TRY(open_loc(b, e));
   *out = e->loc;
   return NULL;
 }
