@@ -245,6 +245,7 @@ static calx_status *make_vhlo(cx_hlo_bytecode *b, draft *d, cx_hlo_block *block)
 static calx_status *make_other(cx_hlo_bytecode *b, draft *d,
                                cx_hlo_block *block)
 {
+  CALX_TRY(cx_hlo_bytes_expand(b, d->p.name.n / CX_HLO_PART_BYTES, d->p.at));
   CALX_TRY(push_other(b, d));
   CALX_TRY(push_types(b, d));
   return cx_hlo_make_op(b->r, &d->p, block);

@@ -9,6 +9,9 @@
 
 #include "hlo/bytecode.h"
 
+// So many bytes of a string or of a literal are one part of its attribute.
+enum { CX_HLO_PART_BYTES = 256 };
+
 typedef struct cx_hlo_bytes {
   const char *at, *end;
 } cx_hlo_bytes;
@@ -32,6 +35,7 @@ typedef struct cx_hlo_bytes_entry {
   cx_hlo_any type;          // or
   const cx_hlo_loc *loc;    // where it has_loc; NULL: no file is known
   bool has_loc;
+  size_t loc_parts;  // what a use of the location adds
 } cx_hlo_bytes_entry;
 
 // One property of an operation of VHLO: an attribute of ops.def's operation, or
