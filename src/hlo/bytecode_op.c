@@ -1,20 +1,10 @@
-// hlo/bytecode: operations.
+// hlo/bytecode: the parts of an operation, and how it is made of them.
 //
 // An operation of VHLO is made at once of what the file says. One of another
 // dialect, a function and a cast are made of parts on the reader's stacks, as
 // those of a text are.
 #include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
-
-// An operation that is read but not made.
-typedef struct draft {
-  cx_hlo_parts p;  // its operands lie on use_stack
-  cx_hlo_op_name *name;
-  const cx_hlo_attr *dict;              // NULL: none
-  cx_hlo_bytes_properties *properties;  // NULL: none
-  cx_hlo_bytes results;                 // their types
-  size_t n_results;
-} draft;
 
 // ---- values ----
 
@@ -50,10 +40,29 @@ static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return NULL;
 }
 
+calx_status *cx_hlo_bytes_skip_orders(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                      size_t n)
+{
+  size_t count = 1;
+  uint64_t head = 0, ignored = 0;
+  if (n > 1) CALX_TRY(cx_hlo_bytes_count(b, in, &count));
+  for (size_t i = 0; i < count; i++) {
+    if (n > 1) CALX_TRY(cx_hlo_bytes_number(b, in, &ignored));
+    CALX_TRY(cx_hlo_bytes_number(b, in, &head));
+    if (head >> 1 > (size_t)(in->end - in->at)) {
+      return CX_HLO_BYTES_FAIL(b, in->at, "the orders of uses are too long");
+    }
+    for (uint64_t k = 0; k < head >> 1; k++) {
+      CALX_TRY(cx_hlo_bytes_number(b, in, &ignored));
+    }
+  }
+  return NULL;
+}
+
 // The results stand before the operands; their types are read when the
 // operation is made.
-static calx_status *read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                unsigned has, draft *d)
+calx_status *cx_hlo_bytes_read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                      unsigned has, cx_hlo_draft *d)
 {
   uint64_t ignored = 0;
   if (has & CX_HLO_HAS_RESULTS) {
@@ -74,7 +83,7 @@ static calx_status *read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 }
 
 // The types of the operands and of the results, for what is made of parts.
-static calx_status *push_types(cx_hlo_bytecode *b, draft *d)
+static calx_status *push_types(cx_hlo_bytecode *b, cx_hlo_draft *d)
 {
   cx_hlo_reader *r = b->r;
   for (size_t i = 0; i < d->p.n_inputs; i++) {
@@ -102,9 +111,10 @@ static calx_status *read_optional(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return v & 1 ? cx_hlo_bytes_attr_at(b, (size_t)(v >> 1), at, out) : NULL;
 }
 
-// The module's name is its first property.
-static calx_status *take_module(cx_hlo_bytecode *b, cx_hlo_bytes properties,
-                                const cx_hlo_attr *dict)
+// The name is the first property.
+calx_status *cx_hlo_bytes_take_module(cx_hlo_bytecode *b,
+                                      cx_hlo_bytes properties,
+                                      const cx_hlo_attr *dict)
 {
   cx_hlo_module *m = b->r->module;
   const cx_hlo_attr *name = NULL;
@@ -117,7 +127,7 @@ static calx_status *take_module(cx_hlo_bytecode *b, cx_hlo_bytes properties,
   return NULL;
 }
 
-static calx_status *push_other(cx_hlo_bytecode *b, const draft *d)
+static calx_status *push_other(cx_hlo_bytecode *b, const cx_hlo_draft *d)
 {
   const cx_hlo_attr *dict = d->dict;
   const cx_hlo_bytes none = { d->p.at, d->p.at };
@@ -131,8 +141,8 @@ static calx_status *push_other(cx_hlo_bytecode *b, const draft *d)
 }
 
 // dictionary? properties?
-static calx_status *read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                               unsigned has, draft *d)
+calx_status *cx_hlo_bytes_read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                     unsigned has, cx_hlo_draft *d)
 {
   const char *at = in->at;
   size_t i = 0;
@@ -146,7 +156,7 @@ static calx_status *read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 }
 
 // Operations with the same properties have the same attributes.
-static calx_status *share_attrs(cx_hlo_bytecode *b, const draft *d,
+static calx_status *share_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
                                 cx_hlo_op *op)
 {
   const cx_hlo_op *first = d->properties->op;
@@ -158,7 +168,8 @@ static calx_status *share_attrs(cx_hlo_bytecode *b, const draft *d,
   return NULL;
 }
 
-static calx_status *set_attrs(cx_hlo_bytecode *b, const draft *d, cx_hlo_op *op)
+static calx_status *set_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
+                              cx_hlo_op *op)
 {
   cx_hlo_reader *r = b->r;
   cx_hlo_bytes_properties *properties = d->properties;
@@ -183,7 +194,7 @@ static calx_status *set_attrs(cx_hlo_bytecode *b, const draft *d, cx_hlo_op *op)
 // ---- making ----
 
 // A function, in the module.
-static calx_status *make_func(cx_hlo_bytecode *b, draft *d,
+static calx_status *make_func(cx_hlo_bytecode *b, cx_hlo_draft *d,
                               cx_hlo_surrounding where)
 {
   if (where != CX_HLO_IN_MODULE) {
@@ -199,7 +210,8 @@ static calx_status *make_func(cx_hlo_bytecode *b, draft *d,
 // Between operations of VHLO and of other dialects stand casts from VHLO's
 // types to the same builtin ones. Both are one type here, so the results are
 // the operands.
-static calx_status *pass_cast(cx_hlo_bytecode *b, draft *d, cx_hlo_numbers *n)
+static calx_status *pass_cast(cx_hlo_bytecode *b, cx_hlo_draft *d,
+                              cx_hlo_numbers *n)
 {
   cx_hlo_reader *r = b->r;
   if (d->n_results != d->p.n_inputs || d->p.n_regions != 0) {
@@ -218,7 +230,8 @@ static calx_status *pass_cast(cx_hlo_bytecode *b, draft *d, cx_hlo_numbers *n)
   return NULL;
 }
 
-static calx_status *make_vhlo(cx_hlo_bytecode *b, draft *d, cx_hlo_block *block)
+static calx_status *make_vhlo(cx_hlo_bytecode *b, cx_hlo_draft *d,
+                              cx_hlo_block *block)
 {
   cx_hlo_reader *r = b->r;
   size_t region = 0;
@@ -242,7 +255,7 @@ static calx_status *make_vhlo(cx_hlo_bytecode *b, draft *d, cx_hlo_block *block)
   return NULL;
 }
 
-static calx_status *make_other(cx_hlo_bytecode *b, draft *d,
+static calx_status *make_other(cx_hlo_bytecode *b, cx_hlo_draft *d,
                                cx_hlo_block *block)
 {
   CALX_TRY(cx_hlo_bytes_expand(b, d->p.name.n / CX_HLO_PART_BYTES, d->p.at));
@@ -251,9 +264,9 @@ static calx_status *make_other(cx_hlo_bytecode *b, draft *d,
   return cx_hlo_make_op(b->r, &d->p, block);
 }
 
-// Makes the operation in `block`, and its values.
-static calx_status *make(cx_hlo_bytecode *b, draft *d, cx_hlo_block *block,
-                         cx_hlo_surrounding where, cx_hlo_numbers *n)
+calx_status *cx_hlo_bytes_make(cx_hlo_bytecode *b, cx_hlo_draft *d,
+                               cx_hlo_block *block, cx_hlo_surrounding where,
+                               cx_hlo_numbers *n)
 {
   const cx_hlo_op_role role = d->name->role;
   if (where == CX_HLO_IN_FILE) {
@@ -267,73 +280,4 @@ static calx_status *make(cx_hlo_bytecode *b, draft *d, cx_hlo_block *block,
     CALX_TRY(cx_hlo_bytes_define(b, n, &op->results[i], d->p.at));
   }
   return NULL;
-}
-
-// ---- reading ----
-
-// The module's own operation, whose regions are those of the file.
-static calx_status *start_module(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                 unsigned has, draft *d,
-                                 cx_hlo_surrounding where)
-{
-  const cx_hlo_bytes none = { d->p.at, d->p.at };
-  if (where != CX_HLO_IN_FILE) {
-    return CX_HLO_BYTES_UNKNOWN(b, d->p.at, "a module inside of a module");
-  }
-  b->r->module->loc = d->p.loc;
-  CALX_TRY(take_module(b, d->properties == NULL ? none : d->properties->bytes,
-                       d->dict));
-  if (!(has & CX_HLO_HAS_REGIONS)) return NULL;
-  return cx_hlo_bytes_read_regions(b, in, &d->p, CX_HLO_IN_MODULE);
-}
-
-// Field by field: zeroing all at once costs as much as reading an operation.
-static void start(draft *d, const cx_hlo_reader *r, const cx_hlo_bytes *in)
-{
-  cx_hlo_parts *p = &d->p;
-  p->at = in->at;
-  p->groups = r->group_stack.n;
-  p->uses = r->use_stack.n;
-  p->named = r->named_stack.n;
-  p->types = r->any_stack.n;
-  p->n_inputs = p->n_regions = d->n_results = 0;
-  p->regions = p->last_region = NULL;
-  p->loc = NULL;
-  d->dict = NULL;
-  d->properties = NULL;
-  d->results.at = in->at;
-  d->results.end = in->end;
-}
-
-// operation ::= name has location attributes values regions
-calx_status *cx_hlo_bytes_read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                  cx_hlo_block *block, cx_hlo_surrounding where,
-                                  cx_hlo_numbers *n)
-{
-  draft d;
-  start(&d, b->r, in);
-  size_t id = 0;
-  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_op_names, "operation", &id));
-  if (in->at == in->end) {
-    return CX_HLO_BYTES_FAIL(b, in->at, "the file ends in an operation");
-  }
-  const unsigned has = (unsigned char)*in->at++;
-  d.name = &b->op_names[id];
-  d.p.name = d.name->name;
-  d.p.kind = d.name->kind;
-  if (d.p.kind == CX_HLO_OP_RETURN && where == CX_HLO_IN_FUNCTION) {
-    d.p.kind = CX_HLO_OP_FUNC_RETURN;
-  }
-  CALX_TRY(cx_hlo_bytes_loc(b, in, &d.p.loc));
-  CALX_TRY(read_attrs(b, in, has, &d));
-  CALX_TRY(read_values(b, in, has, &d));
-  if (d.name->role == CX_HLO_ROLE_MODULE) {
-    return start_module(b, in, has, &d, where);
-  }
-  if (has & CX_HLO_HAS_REGIONS) {
-    const bool is_function = d.name->role == CX_HLO_ROLE_FUNC;
-    CALX_TRY(cx_hlo_bytes_read_regions(
-        b, in, &d.p, is_function ? CX_HLO_IN_FUNCTION : CX_HLO_IN_OPERATION));
-  }
-  return make(b, &d, block, where, n);
 }

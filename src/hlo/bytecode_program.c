@@ -1,29 +1,10 @@
-// hlo/bytecode: blocks and regions.
+// hlo/bytecode: operations, blocks and regions.
 //
 // Values have numbers. A region takes as many of them as it defines, behind
 // those of the region around it, and gives them back at its end. An isolated
 // operation uses none from outside of it, and its numbers begin at 0.
 #include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
-
-calx_status *cx_hlo_bytes_skip_orders(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                      size_t n)
-{
-  size_t count = 1;
-  uint64_t head = 0, ignored = 0;
-  if (n > 1) CALX_TRY(cx_hlo_bytes_count(b, in, &count));
-  for (size_t i = 0; i < count; i++) {
-    if (n > 1) CALX_TRY(cx_hlo_bytes_number(b, in, &ignored));
-    CALX_TRY(cx_hlo_bytes_number(b, in, &head));
-    if (head >> 1 > (size_t)(in->end - in->at)) {
-      return CX_HLO_BYTES_FAIL(b, in->at, "the orders of uses are too long");
-    }
-    for (uint64_t k = 0; k < head >> 1; k++) {
-      CALX_TRY(cx_hlo_bytes_number(b, in, &ignored));
-    }
-  }
-  return NULL;
-}
 
 // ---- blocks ----
 
@@ -55,6 +36,10 @@ static calx_status *read_args(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return *flag.at != 0 ? cx_hlo_bytes_skip_orders(b, in, block->n_args) : NULL;
 }
 
+static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                            cx_hlo_block *block, cx_hlo_surrounding where,
+                            cx_hlo_numbers *n);
+
 // block ::= (operations << 1 | has arguments) arguments? operation*
 static calx_status *read_block(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                cx_hlo_region *region, cx_hlo_surrounding where,
@@ -73,7 +58,7 @@ static calx_status *read_block(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   }
   if (head & 1) CALX_TRY(read_args(b, in, block, n));
   for (uint64_t i = 0; i < head >> 1; i++) {
-    CALX_TRY(cx_hlo_bytes_read_op(b, in, block, where, n));
+    CALX_TRY(read_op(b, in, block, where, n));
   }
   return NULL;
 }
@@ -113,9 +98,8 @@ static calx_status *read_region(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 
 // The regions of an operation; those of an isolated one in a section of their
 // own.
-calx_status *cx_hlo_bytes_read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                       cx_hlo_parts *p,
-                                       cx_hlo_surrounding inside)
+static calx_status *read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 cx_hlo_parts *p, cx_hlo_surrounding inside)
 {
   uint64_t head = 0;
   const size_t scope = b->scope;
@@ -143,6 +127,76 @@ calx_status *cx_hlo_bytes_read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   cx_hlo_reader_higher(b->r);
   b->scope = scope;
   return NULL;
+}
+
+// ---- operations ----
+
+// The module's own operation, whose regions are those of the file.
+static calx_status *start_module(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                 unsigned has, cx_hlo_draft *d,
+                                 cx_hlo_surrounding where)
+{
+  const cx_hlo_bytes none = { d->p.at, d->p.at };
+  if (where != CX_HLO_IN_FILE) {
+    return CX_HLO_BYTES_UNKNOWN(b, d->p.at, "a module inside of a module");
+  }
+  b->r->module->loc = d->p.loc;
+  CALX_TRY(cx_hlo_bytes_take_module(
+      b, d->properties == NULL ? none : d->properties->bytes, d->dict));
+  if (!(has & CX_HLO_HAS_REGIONS)) return NULL;
+  return read_regions(b, in, &d->p, CX_HLO_IN_MODULE);
+}
+
+// Field by field: zeroing all at once costs as much as reading an operation.
+static void start(cx_hlo_draft *d, const cx_hlo_reader *r,
+                  const cx_hlo_bytes *in)
+{
+  cx_hlo_parts *p = &d->p;
+  p->at = in->at;
+  p->groups = r->group_stack.n;
+  p->uses = r->use_stack.n;
+  p->named = r->named_stack.n;
+  p->types = r->any_stack.n;
+  p->n_inputs = p->n_regions = d->n_results = 0;
+  p->regions = p->last_region = NULL;
+  p->loc = NULL;
+  d->dict = NULL;
+  d->properties = NULL;
+  d->results.at = in->at;
+  d->results.end = in->end;
+}
+
+// operation ::= name has location attributes values regions
+static calx_status *read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                            cx_hlo_block *block, cx_hlo_surrounding where,
+                            cx_hlo_numbers *n)
+{
+  cx_hlo_draft d;
+  start(&d, b->r, in);
+  size_t id = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_op_names, "operation", &id));
+  if (in->at == in->end) {
+    return CX_HLO_BYTES_FAIL(b, in->at, "the file ends in an operation");
+  }
+  const unsigned has = (unsigned char)*in->at++;
+  d.name = &b->op_names[id];
+  d.p.name = d.name->name;
+  d.p.kind = d.name->kind;
+  if (d.p.kind == CX_HLO_OP_RETURN && where == CX_HLO_IN_FUNCTION) {
+    d.p.kind = CX_HLO_OP_FUNC_RETURN;
+  }
+  CALX_TRY(cx_hlo_bytes_loc(b, in, &d.p.loc));
+  CALX_TRY(cx_hlo_bytes_read_attrs(b, in, has, &d));
+  CALX_TRY(cx_hlo_bytes_read_values(b, in, has, &d));
+  if (d.name->role == CX_HLO_ROLE_MODULE) {
+    return start_module(b, in, has, &d, where);
+  }
+  if (has & CX_HLO_HAS_REGIONS) {
+    const bool is_function = d.name->role == CX_HLO_ROLE_FUNC;
+    CALX_TRY(read_regions(
+        b, in, &d.p, is_function ? CX_HLO_IN_FUNCTION : CX_HLO_IN_OPERATION));
+  }
+  return cx_hlo_bytes_make(b, &d, block, where, n);
 }
 
 calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b, cx_hlo_bytes program)

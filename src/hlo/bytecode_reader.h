@@ -268,13 +268,31 @@ typedef struct cx_hlo_numbers {
   size_t next, end;
 } cx_hlo_numbers;
 
-calx_status *cx_hlo_bytes_read_op(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                  cx_hlo_block *block, cx_hlo_surrounding where,
-                                  cx_hlo_numbers *n) CALX_MUST_USE;
-// The regions of an operation.
-calx_status *cx_hlo_bytes_read_regions(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                       cx_hlo_parts *p,
-                                       cx_hlo_surrounding inside) CALX_MUST_USE;
+// An operation that is read but not made.
+typedef struct cx_hlo_draft {
+  cx_hlo_parts p;  // its operands lie on use_stack
+  cx_hlo_op_name *name;
+  const cx_hlo_attr *dict;              // NULL: none
+  cx_hlo_bytes_properties *properties;  // NULL: none
+  cx_hlo_bytes results;                 // their types
+  size_t n_results;
+} cx_hlo_draft;
+
+// Its results and operands; its dictionary and properties.
+calx_status *cx_hlo_bytes_read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                      unsigned has,
+                                      cx_hlo_draft *d) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                     unsigned has,
+                                     cx_hlo_draft *d) CALX_MUST_USE;
+// Makes the operation in `block`, and its values.
+calx_status *cx_hlo_bytes_make(cx_hlo_bytecode *b, cx_hlo_draft *d,
+                               cx_hlo_block *block, cx_hlo_surrounding where,
+                               cx_hlo_numbers *n) CALX_MUST_USE;
+// Name and attributes of the module.
+calx_status *cx_hlo_bytes_take_module(cx_hlo_bytecode *b,
+                                      cx_hlo_bytes properties,
+                                      const cx_hlo_attr *dict) CALX_MUST_USE;
 // All in a type, which is gone through again for each use. A tensor: 0.
 size_t cx_hlo_bytes_parts(const cx_hlo_any *type);
 // Gives a value the next number of its region.
