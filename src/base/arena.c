@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 
@@ -12,21 +13,50 @@ struct cx_arena_block {
   _Alignas(16) unsigned char data[];
 };
 
-enum { FIRST_BLOCK = 4096, BIGGEST_BLOCK = 1 << 20 };
+enum { FIRST_BLOCK = 4096, BIGGEST_BLOCK = 1 << 20, HUGE_PAGE = 1 << 21 };
 
-static cx_arena_block *block_for(cx_arena *arena, size_t bytes)
+// A block with room for `size` bytes, behind the others.
+static cx_arena_block *add_block(cx_arena *arena, size_t size)
 {
-  cx_arena_block *top = arena->blocks;
-  if (top != NULL && top->size - top->used >= bytes) return top;
-  size_t size = top == NULL ? FIRST_BLOCK : top->size * 2;
-  if (size > BIGGEST_BLOCK) size = BIGGEST_BLOCK;
-  if (size < bytes) size = bytes;
-  if (size > SIZE_MAX - sizeof *top) return NULL;
+  if (size > SIZE_MAX - sizeof(cx_arena_block)) return NULL;
   cx_arena_block *block = cx_alloc(sizeof *block + size);
   if (block == NULL) return NULL;
-  *block = (cx_arena_block){ .next = top, .size = size };
+  *block = (cx_arena_block){ .next = arena->blocks, .size = size };
   arena->blocks = block;
   return block;
+}
+
+// The next block, twice as big as the last.
+static cx_arena_block *add_block_for(cx_arena *arena, size_t bytes)
+{
+  const cx_arena_block *top = arena->blocks;
+  size_t size = top == NULL ? FIRST_BLOCK : top->size * 2;
+  if (size > BIGGEST_BLOCK) size = BIGGEST_BLOCK;
+  return add_block(arena, size < bytes ? bytes : size);
+}
+
+// The whole huge pages of a block. That the kernel has none is no error.
+static void ask_huge_pages(cx_arena_block *block)
+{
+  const uintptr_t from =
+      ((uintptr_t)block->data + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+  const uintptr_t to =
+      ((uintptr_t)block->data + block->size) & ~(uintptr_t)(HUGE_PAGE - 1);
+  if (from >= to) return;
+  block->used = from - (uintptr_t)block->data;
+  (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+}
+
+bool cx_arena_reserve(cx_arena *arena, size_t bytes)
+{
+  if (bytes < HUGE_PAGE) return add_block_for(arena, bytes) != NULL;
+  if (bytes > SIZE_MAX / 2) return false;
+  // Room for whole pages wherever the block begins.
+  bytes = (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+  cx_arena_block *block = add_block(arena, bytes + HUGE_PAGE);
+  if (block == NULL) return false;
+  ask_huge_pages(block);
+  return true;
 }
 
 void *cx_arena_alloc(cx_arena *arena, size_t bytes)
@@ -34,7 +64,10 @@ void *cx_arena_alloc(cx_arena *arena, size_t bytes)
   if (bytes > SIZE_MAX - 32) return NULL;
   bytes = (bytes + 15) & ~(size_t)15;
   if (arena->limit != 0 && bytes > arena->limit - arena->used) return NULL;
-  cx_arena_block *block = block_for(arena, bytes);
+  cx_arena_block *block = arena->blocks;
+  if (block == NULL || block->size - block->used < bytes) {
+    block = add_block_for(arena, bytes);
+  }
   if (block == NULL) return NULL;
   void *p = block->data + block->used;
   block->used += bytes;

@@ -3,6 +3,7 @@
 #ifndef CX_BASE_ARENA_H
 #define CX_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct cx_arena_block cx_arena_block;
@@ -15,6 +16,10 @@ typedef struct cx_arena {
 
 // 16-byte aligned, zeroed; NULL when there is no memory.
 void *cx_arena_alloc(cx_arena *arena, size_t bytes);
+// The next block has room for this many bytes or more. From 2 MiB on it asks
+// the kernel for huge pages: a page of 4 KiB costs more than its use by a
+// program that is read once. False: there is no memory.
+bool cx_arena_reserve(cx_arena *arena, size_t bytes);
 char *cx_arena_strndup(cx_arena *arena, const char *s, size_t n);
 void cx_arena_reset(cx_arena *arena);  // forgets all, keeps one block
 void cx_arena_free(cx_arena *arena);

@@ -27,13 +27,37 @@ static calx_status *read_text(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   return status;
 }
 
+// What each byte of the file adds once is no harm, so a bound grows with it.
+static size_t bound(const cx_hlo_bytecode *b, size_t parts)
+{
+  const cx_hlo_scan *s = &b->r->scan;
+  return parts + (size_t)(s->end - s->start) / CX_HLO_PART_BYTES;
+}
+
 calx_status *cx_hlo_bytes_expand(cx_hlo_bytecode *b, size_t parts,
                                  const char *at)
 {
   b->r->expanded += parts;
   if (b->r->expanded <= CX_HLO_EXPANSION) return NULL;
+  const size_t most = bound(b, CX_HLO_EXPANSION);
+  if (b->r->expanded <= most) return NULL;
   return CX_HLO_BYTES_FAIL(
-      b, at, "attributes and types have more than %d parts", CX_HLO_EXPANSION);
+      b, at, "attributes and types have more than %zu parts", most);
+}
+
+// Long data of an attribute, which is hashed or copied for each use.
+static size_t data_parts(const cx_hlo_attr *attr)
+{
+  switch (attr->kind) {
+    case CX_HLO_ATTR_STRING:
+    case CX_HLO_ATTR_SYMBOL:
+    case CX_HLO_ATTR_TEXT: return attr->as.text.n / CX_HLO_PART_BYTES;
+    case CX_HLO_ATTR_ELEMENTS:
+      return attr->as.elements.size / CX_HLO_PART_BYTES;
+    case CX_HLO_ATTR_ARRAY:
+      return attr->as.ints.n / (CX_HLO_PART_BYTES / sizeof(int64_t));
+    default: return 0;
+  }
 }
 
 // Counts an entry that is used, and how deep it nests.
@@ -48,8 +72,9 @@ static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
   if (height > CX_HLO_DEEPEST) {
     return CX_HLO_BYTES_FAIL(b, at, "nests deeper than %d", CX_HLO_DEEPEST);
   }
-  if (b->parts > MOST_PARTS) {
-    return CX_HLO_BYTES_FAIL(b, at, "has more than %d parts", MOST_PARTS);
+  if (b->parts > MOST_PARTS && b->parts > bound(b, MOST_PARTS)) {
+    return CX_HLO_BYTES_FAIL(b, at, "has more than %zu parts",
+                             bound(b, MOST_PARTS));
   }
   return cx_hlo_bytes_expand(b, in_operation ? e->parts : 0, at);
 }
@@ -62,11 +87,10 @@ static calx_status *read_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
                  : cx_hlo_bytes_read_attr(b, e, &e->attr);
 }
 
-static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
-                              bool is_type, const char *at)
+static calx_status *open_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                               bool is_type, const char *at)
 {
   cx_hlo_reader *r = b->r;
-  if (e->is_read) return count_use(b, e, at);
   if (e->is_open) return CX_HLO_BYTES_FAIL(b, at, "an entry has itself inside");
   const size_t parts = b->parts, deepest = r->deepest;
   CALX_TRY(cx_hlo_reader_deeper(r));
@@ -79,10 +103,17 @@ static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   e->is_open = false;
   b->n_open--;
   e->is_read = true;
-  e->parts = b->parts;
+  e->parts = b->parts + (is_type ? 0 : data_parts(e->attr));
   e->height = r->deepest - r->depth;
   b->parts = parts;
   r->deepest = deepest;
+  return NULL;
+}
+
+static calx_status *use_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
+                              bool is_type, const char *at)
+{
+  if (!e->is_read) CALX_TRY(open_entry(b, e, is_type, at));
   return count_use(b, e, at);
 }
 
@@ -93,8 +124,9 @@ calx_status *cx_hlo_bytes_type_at(cx_hlo_bytecode *b, size_t i, const char *at,
     return CX_HLO_BYTES_FAIL(b, at, "there is no type %zu; there are %zu", i,
                              b->n_types);
   }
-  CALX_TRY(use_entry(b, &b->types[i], true, at));
-  *out = b->types[i].type;
+  cx_hlo_bytes_entry *e = &b->types[i];
+  CALX_TRY(use_entry(b, e, true, at));
+  *out = e->type;
   return NULL;
 }
 
@@ -159,22 +191,15 @@ static calx_status *read_file_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return NULL;
 }
 
-// The first file and line in a location of several parts; NULL: there is none.
-calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                              const cx_hlo_loc **out)
+// The parts of a location that is seen for the first time.
+static calx_status *open_loc(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e)
 {
-  size_t i = 0;
-  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
-  cx_hlo_bytes_entry *e = &b->attrs[i];
-  *out = e->loc;
-  if (e->has_loc || e->is_text || e->dialect != CX_HLO_DIALECT_BUILTIN) {
-    return NULL;
-  }
   cx_hlo_bytes parts = e->bytes;
   const cx_hlo_attr *name = NULL;
   uint64_t code = 0;
   size_t count = 1;
   e->has_loc = true;  // a location inside of itself has none
+  if (e->is_text || e->dialect != CX_HLO_DIALECT_BUILTIN) return NULL;
   CALX_TRY(cx_hlo_reader_deeper(b->r));
   CALX_TRY(cx_hlo_bytes_number(b, &parts, &code));
   if (code == CX_HLO_BUILTIN_LOC_FILE)
@@ -189,7 +214,20 @@ calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
       code != CX_HLO_BUILTIN_LOC_FILE && count != 0) {
     CALX_TRY(cx_hlo_bytes_loc(b, &parts, &e->loc));
   }
+  if (e->loc != NULL) e->loc_parts = e->loc->file.n / CX_HLO_PART_BYTES;
   cx_hlo_reader_higher(b->r);
-  *out = e->loc;
   return NULL;
+}
+
+// The first file and line in a location of several parts; NULL: there is none.
+calx_status *cx_hlo_bytes_loc(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                              const cx_hlo_loc **out)
+{
+  const char *at = in->at;
+  size_t i = 0;
+  CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
+  cx_hlo_bytes_entry *e = &b->attrs[i];
+  if (!e->has_loc) CALX_TRY(open_loc(b, e));
+  *out = e->loc;
+  return e->loc_parts == 0 ? NULL : cx_hlo_bytes_expand(b, e->loc_parts, at);
 }

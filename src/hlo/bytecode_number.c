@@ -39,32 +39,18 @@ calx_status *cx_hlo_bytes_double(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return NULL;
 }
 
-calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                size_t *out)
+calx_status *cx_hlo_bytes_no_count(cx_hlo_bytecode *b, const char *at,
+                                   size_t left, uint64_t v)
 {
-  const char *from = in->at;
-  uint64_t v = 0;
-  CALX_TRY(cx_hlo_bytes_number(b, in, &v));
-  if (v > (size_t)(in->end - in->at)) {
-    return CX_HLO_BYTES_FAIL(b, from, "%llu items do not fit into %zu bytes",
-                             (unsigned long long)v, (size_t)(in->end - in->at));
-  }
-  *out = (size_t)v;
-  return NULL;
+  return CX_HLO_BYTES_FAIL(b, at, "%llu items do not fit into %zu bytes",
+                           (unsigned long long)v, left);
 }
 
-calx_status *cx_hlo_bytes_index(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                size_t limit, const char *what, size_t *out)
+calx_status *cx_hlo_bytes_no_index(cx_hlo_bytecode *b, const char *at,
+                                   size_t limit, const char *what, uint64_t v)
 {
-  const char *from = in->at;
-  uint64_t v = 0;
-  CALX_TRY(cx_hlo_bytes_number(b, in, &v));
-  if (v >= limit) {
-    return CX_HLO_BYTES_FAIL(b, from, "there is no %s %llu; there are %zu",
-                             what, (unsigned long long)v, limit);
-  }
-  *out = (size_t)v;
-  return NULL;
+  return CX_HLO_BYTES_FAIL(b, at, "there is no %s %llu; there are %zu", what,
+                           (unsigned long long)v, limit);
 }
 
 calx_status *cx_hlo_bytes_take(cx_hlo_bytecode *b, cx_hlo_bytes *in, uint64_t n,

@@ -9,6 +9,9 @@
 
 #include "hlo/bytecode.h"
 
+// So many bytes of a string or of a literal are one part of its attribute.
+enum { CX_HLO_PART_BYTES = 256 };
+
 typedef struct cx_hlo_bytes {
   const char *at, *end;
 } cx_hlo_bytes;
@@ -32,6 +35,7 @@ typedef struct cx_hlo_bytes_entry {
   cx_hlo_any type;          // or
   const cx_hlo_loc *loc;    // where it has_loc; NULL: no file is known
   bool has_loc;
+  size_t loc_parts;  // what a use of the location adds
 } cx_hlo_bytes_entry;
 
 // One property of an operation of VHLO: an attribute of ops.def's operation, or
@@ -63,16 +67,22 @@ typedef struct cx_hlo_op_name {
   size_t n_properties;
 } cx_hlo_op_name;
 
-// Properties, which many operations may share, and what they were read as for
-// the first.
+// Properties, which many operations may share, and the first that was made with
+// them: the others have its attributes.
 typedef struct cx_hlo_bytes_properties {
   cx_hlo_bytes bytes;
-  const cx_hlo_op_name *op;  // NULL: they are not read yet
-  const cx_hlo_named *items;
-  size_t n;
+  const cx_hlo_op_name *name;  // NULL: they are not read yet
+  const cx_hlo_op *op;
   size_t expanded;  // what a use adds to the reader's
   size_t depth;     // the reader's: entries nest deeper where it is deeper
 } cx_hlo_bytes_properties;
+
+// A value by its number. Its type's parts are here, because a use would wait
+// for the value's memory otherwise.
+typedef struct cx_hlo_numbered {
+  cx_hlo_value *value;  // NULL: not defined yet
+  size_t parts;         // what a use adds to the reader's `expanded`
+} cx_hlo_numbered;
 
 typedef struct cx_hlo_bytecode {
   cx_hlo_reader *r;
@@ -92,7 +102,7 @@ typedef struct cx_hlo_bytecode {
   size_t declared;  // values of all regions so far
   // The values that can be used now; those of an isolated operation begin at
   // `scope`.
-  CX_HLO_STACK(cx_hlo_value *) values;
+  CX_HLO_STACK(cx_hlo_numbered) values;
   size_t scope;
 } cx_hlo_bytecode;
 
@@ -105,12 +115,16 @@ typedef struct cx_hlo_bytecode {
 
 calx_status *cx_hlo_bytes_long(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                uint64_t *out) CALX_MUST_USE;
-// A number of 1 to 9 bytes.
+// A number of 1 to 9 bytes. One of n bytes, up to 8, has n - 1 zeros and a one
+// at its low end. Most have one byte or two.
 static inline calx_status *cx_hlo_bytes_number(cx_hlo_bytecode *b,
                                                cx_hlo_bytes *in, uint64_t *out)
 {
-  if (in->at == in->end || !(*in->at & 1)) return cx_hlo_bytes_long(b, in, out);
-  *out = (unsigned char)*in->at++ >> 1;
+  const char *at = in->at;
+  if (in->end - at < 2 || (*at & 3) == 0) return cx_hlo_bytes_long(b, in, out);
+  const unsigned low = (unsigned char)at[0], high = (unsigned char)at[1];
+  *out = low & 1 ? low >> 1 : (high << 8 | low) >> 2;
+  in->at = at + 2 - (low & 1);
   return NULL;
 }
 // One with a sign.
@@ -120,12 +134,32 @@ calx_status *cx_hlo_bytes_signed(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 calx_status *cx_hlo_bytes_double(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                  double *out) CALX_MUST_USE;
 // A number of things that have a byte or more each in the rest of the input.
-calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                size_t *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_no_count(cx_hlo_bytecode *b, const char *at,
+                                   size_t left, uint64_t v) CALX_MUST_USE;
+static inline calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b,
+                                              cx_hlo_bytes *in, size_t *out)
+{
+  const char *at = in->at;
+  uint64_t v = 0;
+  CALX_TRY(cx_hlo_bytes_number(b, in, &v));
+  const size_t left = (size_t)(in->end - in->at);
+  *out = (size_t)v;
+  return v <= left ? NULL : cx_hlo_bytes_no_count(b, at, left, v);
+}
 // A number below `limit`; `what` it is the number of.
-calx_status *cx_hlo_bytes_index(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                size_t limit, const char *what,
-                                size_t *out) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_no_index(cx_hlo_bytecode *b, const char *at,
+                                   size_t limit, const char *what,
+                                   uint64_t v) CALX_MUST_USE;
+static inline calx_status *cx_hlo_bytes_index(cx_hlo_bytecode *b,
+                                              cx_hlo_bytes *in, size_t limit,
+                                              const char *what, size_t *out)
+{
+  const char *at = in->at;
+  uint64_t v = 0;
+  CALX_TRY(cx_hlo_bytes_number(b, in, &v));
+  *out = (size_t)v;
+  return v < limit ? NULL : cx_hlo_bytes_no_index(b, at, limit, what, v);
+}
 // The next n bytes.
 calx_status *cx_hlo_bytes_take(cx_hlo_bytecode *b, cx_hlo_bytes *in, uint64_t n,
                                cx_hlo_bytes *out) CALX_MUST_USE;
@@ -213,13 +247,72 @@ cx_hlo_struct cx_hlo_vhlo_struct(const cx_hlo_name_info *info);
 // The properties of an operation and its other attributes onto named_stack, as
 // StableHLO's attributes. NULL: it has none.
 calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *name,
-                              cx_hlo_bytes_properties *properties,
+                              const cx_hlo_bytes_properties *properties,
                               const cx_hlo_attr *dict,
                               const char *at) CALX_MUST_USE;
 // The properties of an operation of another dialect, onto named_stack.
 calx_status *cx_hlo_other_push(cx_hlo_bytecode *b, cx_hlo_str name,
                                cx_hlo_bytes properties,
                                const char *at) CALX_MUST_USE;
+// Where an operation stands.
+typedef enum cx_hlo_surrounding {
+  CX_HLO_IN_FILE,
+  CX_HLO_IN_MODULE,
+  CX_HLO_IN_FUNCTION,
+  CX_HLO_IN_OPERATION
+} cx_hlo_surrounding;
+
+// Of the values that a region defines: the next one's number, and the last's
+// plus 1.
+typedef struct cx_hlo_numbers {
+  size_t next, end;
+} cx_hlo_numbers;
+
+// An operation that is read but not made.
+typedef struct cx_hlo_draft {
+  cx_hlo_parts p;  // its operands lie on use_stack
+  cx_hlo_op_name *name;
+  const cx_hlo_attr *dict;              // NULL: none
+  cx_hlo_bytes_properties *properties;  // NULL: none
+  cx_hlo_bytes results;                 // their types
+  size_t n_results;
+} cx_hlo_draft;
+
+// Its results and operands; its dictionary and properties.
+calx_status *cx_hlo_bytes_read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                      unsigned has,
+                                      cx_hlo_draft *d) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                     unsigned has,
+                                     cx_hlo_draft *d) CALX_MUST_USE;
+// Makes the operation in `block`, and its values.
+calx_status *cx_hlo_bytes_make(cx_hlo_bytecode *b, cx_hlo_draft *d,
+                               cx_hlo_block *block, cx_hlo_surrounding where,
+                               cx_hlo_numbers *n) CALX_MUST_USE;
+// Name and attributes of the module.
+calx_status *cx_hlo_bytes_take_module(cx_hlo_bytecode *b,
+                                      cx_hlo_bytes properties,
+                                      const cx_hlo_attr *dict) CALX_MUST_USE;
+// All in a type, which is gone through again for each use. A tensor: 0.
+size_t cx_hlo_bytes_parts(const cx_hlo_any *type);
+// Gives a value the next number of its region.
+static inline calx_status *cx_hlo_bytes_define(cx_hlo_bytecode *b,
+                                               cx_hlo_numbers *n,
+                                               cx_hlo_value *value,
+                                               const char *at)
+{
+  if (n->next == n->end) {
+    return CX_HLO_BYTES_FAIL(b, at, "the region has more values than it says");
+  }
+  const bool is_tensor = value->type.non_tensor == NULL;
+  b->values.v[n->next++] =
+      (cx_hlo_numbered){ value,
+                         is_tensor ? 0 : cx_hlo_bytes_parts(&value->type) };
+  return NULL;
+}
+// The orders in which n values are used: nothing that a program means.
+calx_status *cx_hlo_bytes_skip_orders(cx_hlo_bytecode *b, cx_hlo_bytes *in,
+                                      size_t n) CALX_MUST_USE;
 // The program.
 calx_status *cx_hlo_bytes_read_program(cx_hlo_bytecode *b,
                                        cx_hlo_bytes program) CALX_MUST_USE;

@@ -318,53 +318,16 @@ static calx_status *take_properties(cx_hlo_bytecode *b,
   return NULL;
 }
 
-// Keeps what lies on named_stack from `mark` on, for the next operation with
-// these properties.
-static calx_status *keep(cx_hlo_bytecode *b, const cx_hlo_op_name *op,
-                         cx_hlo_bytes_properties *p, size_t mark,
-                         size_t expanded)
-{
-  cx_hlo_reader *r = b->r;
-  p->n = r->named_stack.n - mark;
-  cx_hlo_named *items = CX_ARENA_ARRAY(&r->module->arena, cx_hlo_named, p->n);
-  if (items == NULL) return cx_out_of_memory();
-  if (p->n != 0) {
-    memcpy(items, r->named_stack.v + mark, p->n * sizeof *items);
-  }
-  p->items = items;
-  p->op = op;
-  p->expanded = r->expanded - expanded;
-  p->depth = r->depth;
-  return NULL;
-}
-
-static calx_status *push_kept(cx_hlo_bytecode *b,
-                              const cx_hlo_bytes_properties *p, const char *at)
-{
-  cx_hlo_reader *r = b->r;
-  CALX_TRY(cx_hlo_bytes_expand(b, p->expanded, at));
-  for (size_t i = 0; i < p->n; i++) {
-    CALX_TRY(CX_HLO_PUSH(r->named_stack, p->items[i]));
-  }
-  return NULL;
-}
-
 calx_status *cx_hlo_vhlo_push(cx_hlo_bytecode *b, cx_hlo_op_name *op,
-                              cx_hlo_bytes_properties *properties,
+                              const cx_hlo_bytes_properties *properties,
                               const cx_hlo_attr *dict, const char *at)
 {
-  cx_hlo_reader *r = b->r;
   open_structs structs = { .n = 0 };
-  const size_t mark = r->named_stack.n, expanded = r->expanded;
   if (properties == NULL && dict == NULL) return NULL;
-  if (dict == NULL && properties->op == op && r->depth <= properties->depth) {
-    return push_kept(b, properties, at);
-  }
   CALX_TRY(cx_hlo_vhlo_properties(b, op));
   if (properties != NULL) {
     CALX_TRY(take_properties(b, op, properties->bytes, at, &structs));
   }
   if (dict != NULL) CALX_TRY(take_dict(b, op, dict, at, &structs));
-  CALX_TRY(push_structs(b, &structs, op->kind, at));
-  return dict == NULL ? keep(b, op, properties, mark, expanded) : NULL;
+  return push_structs(b, &structs, op->kind, at);
 }

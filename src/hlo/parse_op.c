@@ -148,7 +148,7 @@ static size_t attr_index(const cx_hlo_op_info *info, cx_hlo_str name)
   return i;
 }
 
-static calx_status *set_attrs(cx_hlo_reader *r, const cx_hlo_parts *p,
+calx_status *cx_hlo_set_attrs(cx_hlo_reader *r, const cx_hlo_parts *p,
                               cx_hlo_op *op)
 {
   const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
@@ -229,7 +229,7 @@ calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
     cx_hlo_move_region(&one->region, &op->regions[i++]);
   }
   CALX_TRY(set_operands(r, p, op));
-  CALX_TRY(set_attrs(r, p, op));
+  CALX_TRY(cx_hlo_set_attrs(r, p, op));
   CALX_TRY(name_results(r, p, op));
   r->use_stack.n = p->uses;
   r->any_stack.n = p->types;

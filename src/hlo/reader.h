@@ -216,6 +216,9 @@ calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p) CALX_MUST_USE;
 // Makes the operation from the items on the stacks, and removes them.
 calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
                             cx_hlo_block *block) CALX_MUST_USE;
+// Moves the attributes from p->named on from named_stack to the operation.
+calx_status *cx_hlo_set_attrs(cx_hlo_reader *r, const cx_hlo_parts *p,
+                              cx_hlo_op *op) CALX_MUST_USE;
 void cx_hlo_move_region(cx_hlo_region *from, cx_hlo_region *to);
 
 // "func.func" made of its parts; a pretty one, from behind its word.

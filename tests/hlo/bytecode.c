@@ -241,6 +241,26 @@ static void test_large(void **state)
   cx_free(bytes);
 }
 
+// Long data that many operations use is hashed and copied for each: the reader
+// bounds it all together.
+static void test_repeated(void **state)
+{
+  (void)state;
+  static const char *const names[] = { "name", "literal", "line" };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char path[512];
+    char *bytes = NULL;
+    size_t size = 0;
+    cx_hlo_module *m = NULL;
+    snprintf(path, sizeof path, "%s/%s.bc", folder, names[i]);
+    CHECK_OK(cx_file_read(path, 0, &bytes, &size));
+    assert_true(size < 3 << 20);
+    CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_hlo_parse(bytes, size, path, &m),
+                "attributes and types have more than");
+    cx_free(bytes);
+  }
+}
+
 static void test_signature(void **state)
 {
   (void)state;
@@ -281,7 +301,7 @@ int main(void)
     cmocka_unit_test(test_all_parts), cmocka_unit_test(test_defaults),
     cmocka_unit_test(test_refused),   cmocka_unit_test(test_no_memory),
     cmocka_unit_test(test_cut),       cmocka_unit_test(test_large),
-    cmocka_unit_test(test_signature),
+    cmocka_unit_test(test_repeated),  cmocka_unit_test(test_signature),
   };
   return cmocka_run_group_tests(tests, unpack, NULL);
 }

@@ -4,7 +4,8 @@
 Of the programs in the folders (*.mlir) it takes few that have all operations, element
 types and attributes of all, and writes each to the folder OUT as bytecode (NN.bc, by
 serialize_portable_artifact of jaxlib) and as the text that jaxlib reads from it
-(NN.mlir), and large.bc, a function of 400,000 constants. sN.bc are programs with
+(NN.mlir), and large.bc, a function of 400,000 constants. name.bc, literal.bc and
+line.bc use a name, a literal and a file's name of 1 MiB 20,000 times. sN.bc are programs with
 operations and attributes of Shardy and of CHLO, which becomes composites. tests/hlo/bytecode.tar.xz is
 such a folder, made with jaxlib 0.10.2.
 """
@@ -68,6 +69,31 @@ def record_large(out):
             stablehlo.serialize_portable_artifact(ir.Module.parse(text), "1.13.0"))
 
 
+NAME = "f" * (1 << 20)
+REPEATED = {
+    "name": """func.func @@() { return }
+      func.func @main() { func.call @@() : () -> () return }""".replace("@@", "@" + NAME),
+    "literal": """func.func @main() {
+      %x = stablehlo.constant dense<"0x~"> : tensor<262144xf32> return }""".replace(
+          "~", "01" + "00" * ((1 << 20) - 1)),
+    "line": """func.func @main() {
+      %x = stablehlo.constant dense<1.0> : tensor<f32> loc("~":1:1) return }""".replace(
+          "~", NAME),
+}
+
+
+def record_repeated(out):
+    for name, text in REPEATED.items():
+        with mlir.make_ir_context(), ir.Location.unknown():
+            module = ir.Module.parse(text)
+            op = list(module.body.operations)[-1].regions[0].blocks[0].operations[0]
+            with ir.InsertionPoint(op):
+                for _ in range(20000):
+                    op.operation.clone()
+            (pathlib.Path(out) / f"{name}.bc").write_bytes(
+                stablehlo.serialize_portable_artifact(module, "1.13.0"))
+
+
 def record(path, context, data):
     back = stablehlo.deserialize_portable_artifact(context, data)
     path.with_suffix(".bc").write_bytes(data)
@@ -85,6 +111,7 @@ def record_others(out):
 
 def main(out, *folders):
     record_large(out)
+    record_repeated(out)
     record_others(out)
     texts = [f.read_text() for folder in folders
              for f in sorted(pathlib.Path(folder).glob("*.mlir"))
