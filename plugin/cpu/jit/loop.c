@@ -189,13 +189,14 @@ static bool is_plain(const cpu_jit_kernel *k)
 }
 
 // Long chains of instructions that wait for each other: two of them side by
-// side take hardly longer than one, where there are registers for both.
+// side take hardly longer than one, even where AVX2 has no registers for both.
 static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
 {
   const int lanes = env->target->lanes;
   if (s->inner == 1) return 1;
-  const bool twice = s->open && env->target->lanes >= 8 &&
-                     cpu_jit_element_ns(env) > LONG_NS && is_plain(env->kernel);
+  const bool wide = env->target->has_masks || lanes == 8;
+  const bool twice = s->open && wide && cpu_jit_element_ns(env) > LONG_NS &&
+                     is_plain(env->kernel);
   return twice ? 2 * lanes : lanes;
 }
 
