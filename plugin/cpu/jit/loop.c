@@ -198,8 +198,8 @@ static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
   const int lanes = env->target->lanes;
   if (s->inner == 1) return 1;
   const bool masks = env->target->has_masks;
-  const bool twice = s->open && (masks || env->target->has_fma) &&
-                     cpu_jit_element_ns(env) > LONG_NS &&
+  const bool wide = masks || (env->target->has_fma && lanes == 8);
+  const bool twice = s->open && wide && cpu_jit_element_ns(env) > LONG_NS &&
                      is_plain(env->kernel, masks ? 4 : 2);
   return twice ? 2 * lanes : lanes;
 }
