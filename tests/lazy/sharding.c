@@ -156,6 +156,41 @@ static void test_loaded(void **state)
   CHECK_STATUS_OK(calx_scope_take_error());
 }
 
+// A file has the whole of a split tensor; what is loaded takes the shards of
+// what it is loaded into.
+static void test_saved(void **state)
+{
+  (void)state;
+  char path[] = "/tmp/calx-shards-XXXXXX.pt";
+  close(mkstemps(path, 3));
+  calx_mesh *mesh = sharding_begin(CALX_SHAPE(4), CALX_AXES("x"));
+  calx_module *net = calx_nn_linear(NULL, NULL, 3, 8);
+  calx_module *other = calx_nn_linear(NULL, NULL, 3, 8);
+  calx_tensor *weight = calx_module_find(net, "weight");
+  size_t n;
+  calx_value *dict;
+  calx_module_parameters(net, mark_rows, mesh);
+  calx_module_parameters(other, mark_rows, mesh);
+  CHECK_STATUS_OK(calx_module_state_dict(net, &dict));
+  CHECK_STATUS_OK(calx_save(dict, path));
+  calx_value_free(dict);
+  sharding_check(weight, "{devices=[4,1]0,1,2,3}");
+  double *wanted = support_read(weight, &n);
+  assert_int_equal(n, 24);
+  CHECK_STATUS_OK(calx_load(path, &dict));
+  CHECK_STATUS_OK(calx_module_load_state_dict(other, dict));
+  calx_value_free(dict);
+  weight = calx_module_find(other, "weight");
+  sharding_check(weight, "{devices=[4,1]0,1,2,3}");
+  support_values(weight, wanted, n, 0, __FILE__, __LINE__);
+  test_free(wanted);
+  unlink(path);
+  calx_module_free(other);
+  calx_module_free(net);
+  calx_mesh_free(mesh);
+  CHECK_STATUS_OK(calx_scope_take_error());
+}
+
 // What was computed from split tensors can be made whole without a mark.
 static void test_cleared(void **state)
 {
@@ -365,12 +400,13 @@ static void test_ranks(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_marks),          SUPPORT_TEST(test_device_ids),
-    SUPPORT_TEST(test_intermediate),   SUPPORT_TEST(test_without_gradients),
-    SUPPORT_TEST(test_assigned),       SUPPORT_TEST(test_loaded),
-    SUPPORT_TEST(test_cleared),        SUPPORT_TEST(test_text),
-    SUPPORT_TEST(test_refused_meshes), SUPPORT_TEST(test_refused_marks),
-    SUPPORT_TEST(test_two_meshes),     SUPPORT_TEST(test_ranks),
+    SUPPORT_TEST(test_marks),         SUPPORT_TEST(test_device_ids),
+    SUPPORT_TEST(test_intermediate),  SUPPORT_TEST(test_without_gradients),
+    SUPPORT_TEST(test_assigned),      SUPPORT_TEST(test_loaded),
+    SUPPORT_TEST(test_saved),         SUPPORT_TEST(test_cleared),
+    SUPPORT_TEST(test_text),          SUPPORT_TEST(test_refused_meshes),
+    SUPPORT_TEST(test_refused_marks), SUPPORT_TEST(test_two_meshes),
+    SUPPORT_TEST(test_ranks),
   };
   return cmocka_run_group_tests(tests, sharding_setup, NULL);
 }
