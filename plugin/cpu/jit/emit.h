@@ -139,6 +139,7 @@ void cpu_jit_forget(cpu_jit_env *env);
 LLVMTypeRef cpu_jit_register_type(cpu_jit_env *env, cx_hlo_elem e, bool wide);
 LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e);
 LLVMTypeRef cpu_jit_wide_type(cpu_jit_env *env, LLVMTypeRef scalar);
+unsigned cpu_jit_bytes_of(LLVMTypeRef t);  // of an element in memory
 LLVMValueRef cpu_jit_i64(cpu_jit_env *env, int64_t v);
 LLVMBuilderRef cpu_jit_at(cpu_jit_env *env, int level);  // counts the budget
 LLVMValueRef cpu_jit_splat(cpu_jit_env *env, LLVMValueRef scalar, int level);
@@ -265,7 +266,6 @@ void cpu_jit_store_first(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 
 // ---- memory.c ----
 
-unsigned cpu_jit_bytes_of(LLVMTypeRef t);  // of an element in memory
 cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
                          const cpu_jit_loc *p);
 // The same at this level at least: what is read may be written in its loop.

@@ -89,6 +89,15 @@ int64_t cpu_jit_elements(const cx_hlo_value *v)
 
 // ---- constants ----
 
+unsigned cpu_jit_bytes_of(LLVMTypeRef t)
+{
+  switch (LLVMGetTypeKind(t)) {
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t) / 8;
+    case LLVMFloatTypeKind: return 4;
+    default: return 8;
+  }
+}
+
 LLVMValueRef cpu_jit_i64(cpu_jit_env *env, int64_t v)
 {
   return LLVMConstInt(env->i64, (uint64_t)v, 1);

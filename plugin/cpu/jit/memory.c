@@ -39,15 +39,6 @@ static LLVMValueRef address(LLVMBuilderRef b, LLVMTypeRef t,
   return LLVMBuildGEP2(b, t, pointer, &index, 1, "");
 }
 
-unsigned cpu_jit_bytes_of(LLVMTypeRef t)
-{
-  switch (LLVMGetTypeKind(t)) {
-    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t) / 8;
-    case LLVMFloatTypeKind: return 4;
-    default: return 8;
-  }
-}
-
 // The lanes' addresses.
 static LLVMValueRef addresses(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                               LLVMValueRef pointer, cpu_jit_ix ix)
