@@ -36,7 +36,11 @@ def initialize():
     def options():  # asked for when the client is made
         _load_libraries()
         # As "cpu" the engine gets the rules that JAX has for XLA's client.
-        return {"platform_name": "cpu"}
+        chosen = {"platform_name": "cpu"}
+        count = xla_bridge.num_cpu_devices.value
+        if count > 0:  # jax.config; else the engine reads CPU_NUM_DEVICES
+            chosen["cpu_device_count"] = count
+        return chosen
 
     path = library_path()
     # Else JAX warns of a platform that it does not know.

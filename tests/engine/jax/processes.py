@@ -135,6 +135,11 @@ def leave():
     os._exit(0)
 
 
+def configured(jax, process, processes):
+    jax.config.update("jax_num_cpu_devices", 3)
+    print(len(jax.devices()), len(jax.devices("cpu")))
+
+
 # ---- the tests ----
 
 
@@ -187,6 +192,10 @@ class Processes(unittest.TestCase):
             for name, value in wanted.items():
                 np.testing.assert_allclose(
                     found[name], value, 1e-6, 1e-6, err_msg=name)
+
+    def test_configured(self):
+        ((code, out, err),) = world("configured", 1)
+        self.assertEqual((code, out), (0, "3 3\n"), err[-3000:])
 
     def test_different_programs(self):
         for code, out, err in world("differ", PROCESSES):
