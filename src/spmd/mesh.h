@@ -13,12 +13,20 @@ enum { CX_SPMD_MOST_AXES = 15, CX_SPMD_MOST_DEVICES = 1 << 16 };
 // plus 1, and the outermost the lowest bits. 0: no axes.
 typedef uint64_t cx_spmd_axes;
 
+// An axis as a program names it: a run of the axes of the program's one mesh.
+typedef struct cx_spmd_axis {
+  cx_hlo_str mesh, name;
+  size_t first, n;  // n 0: of one device
+} cx_spmd_axis;
+
 typedef struct cx_spmd_mesh {
   size_t n_axes;
   cx_hlo_str names[CX_SPMD_MOST_AXES];
   int64_t sizes[CX_SPMD_MOST_AXES];
   int64_t n_devices;
-  const int64_t *ids;  // the partition at each position, row-major
+  const int64_t *ids;         // the partition at each position, row-major
+  const cx_spmd_axis *named;  // while the program is read
+  size_t n_named;
 } cx_spmd_mesh;
 
 size_t cx_spmd_axes_count(cx_spmd_axes list);

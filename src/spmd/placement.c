@@ -30,6 +30,8 @@ cx_spmd_mesh *cx_spmd_mesh_copy(const cx_spmd_mesh *mesh)
   memcpy(copied_ids, mesh->ids, ids);
   *copy = *mesh;
   copy->ids = copied_ids;
+  copy->named = NULL;
+  copy->n_named = 0;
   for (size_t i = 0; i < mesh->n_axes; i++) {
     memcpy(at, mesh->names[i].s, mesh->names[i].n);
     copy->names[i].s = at;

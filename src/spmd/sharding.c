@@ -7,6 +7,7 @@
 typedef struct sdy_reader {
   cx_hlo_scan scan;
   const cx_spmd_mesh *mesh;
+  cx_hlo_str mesh_name;  // that the attribute names; empty: none
   cx_arena *arena;
   bool may_shorten;  // axes that do not cut evenly are left out
 } sdy_reader;
@@ -47,15 +48,14 @@ bool cx_spmd_fits(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes axes)
 static sdy_reader reader_of(cx_hlo_str text, const cx_spmd_mesh *mesh,
                             cx_arena *arena)
 {
-  return (
-      sdy_reader){ { text.s, text.s, text.s + text.n, "sdy attribute", false },
-                   mesh,
-                   arena,
-                   false };
+  return (sdy_reader){ .scan = { text.s, text.s, text.s + text.n,
+                                 "sdy attribute", false },
+                       .mesh = mesh,
+                       .arena = arena };
 }
 
-static calx_status *text_of(const cx_hlo_attr *attr, const char *what,
-                            cx_hlo_str *out)
+calx_status *cx_spmd_text_of(const cx_hlo_attr *attr, const char *what,
+                             cx_hlo_str *out)
 {
   if (attr == NULL || attr->kind != CX_HLO_ATTR_TEXT) {
     return cx_invalid("sdy: %s is missing or no attribute of Shardy", what);
@@ -71,26 +71,48 @@ static calx_status *read_sub_axis(sdy_reader *r)
                           "a part of an axis; whole axes are supported");
 }
 
-// axis ::= string, added to the list where it has more than one device
+// The run that an axis of the attribute's mesh is; of any mesh, where the
+// attribute names none.
+static calx_status *find_axis(sdy_reader *r, const char *at, cx_hlo_str name,
+                              const cx_spmd_axis **out)
+{
+  *out = NULL;
+  for (size_t i = 0; i < r->mesh->n_named; i++) {
+    const cx_spmd_axis *a = &r->mesh->named[i];
+    if (!cx_hlo_str_same(a->name, name) ||
+        (r->mesh_name.n != 0 && !cx_hlo_str_same(a->mesh, r->mesh_name))) {
+      continue;
+    }
+    if (*out != NULL && ((*out)->first != a->first || (*out)->n != a->n)) {
+      return cx_hlo_scan_fail(
+          &r->scan, at, CALX_UNIMPLEMENTED,
+          "the meshes have two axes '%.*s', and none is named", (int)name.n,
+          name.s);
+    }
+    *out = a;
+  }
+  if (*out != NULL) return NULL;
+  return cx_hlo_scan_fail(&r->scan, at, CALX_INVALID_ARGUMENT,
+                          "the mesh has no axis '%.*s'", (int)name.n, name.s);
+}
+
+// axis ::= string, whose run is added to the list
 static calx_status *read_axis(sdy_reader *r, cx_spmd_axes *list)
 {
   const char *at = cx_hlo_scan_here(&r->scan);
+  const cx_spmd_axis *axis = NULL;
   cx_hlo_str name;
   CALX_TRY(cx_hlo_scan_string(&r->scan, r->arena, &name));
   CALX_TRY(read_sub_axis(r));
-  for (size_t i = 0; i < r->mesh->n_axes; i++) {
-    const cx_hlo_str known = r->mesh->names[i];
-    if (!cx_hlo_str_same(known, name)) continue;
-    if (r->mesh->sizes[i] == 1) return NULL;
+  CALX_TRY(find_axis(r, at, name, &axis));
+  for (size_t i = axis->first; i < axis->first + axis->n; i++) {
     if (cx_spmd_axes_have(*list, i)) {
       return cx_hlo_scan_fail(&r->scan, at, CALX_INVALID_ARGUMENT,
                               "the axis is there twice");
     }
     *list = cx_spmd_axes_join(*list, (cx_spmd_axes)i + 1);
-    return NULL;
   }
-  return cx_hlo_scan_fail(&r->scan, at, CALX_INVALID_ARGUMENT,
-                          "the mesh has no axis '%.*s'", (int)name.n, name.s);
+  return NULL;
 }
 
 // dim ::= '{' (axis (',' axis)* (',' '?')? | '?')? '}' ('p' integer)?
@@ -180,7 +202,6 @@ static calx_status *read_sharding(sdy_reader *r, const cx_hlo_any *type,
   cx_hlo_scan *s = &r->scan;
   const size_t rank = type->non_tensor == NULL ? type->tensor.rank : 0;
   const char *from = cx_hlo_scan_here(s);
-  cx_hlo_str quoted;
   size_t n = 0;
   if (!cx_spmd_sharding_new(r->arena, rank, false, out)) {
     return cx_out_of_memory();
@@ -188,9 +209,9 @@ static calx_status *read_sharding(sdy_reader *r, const cx_hlo_any *type,
   CALX_TRY(cx_hlo_scan_need(s, "<"));
   if (cx_hlo_scan_accept(s, "@")) {
     if (cx_hlo_scan_peek(s) == '"') {
-      CALX_TRY(cx_hlo_scan_quoted(s, &quoted));
+      CALX_TRY(cx_hlo_scan_string(s, r->arena, &r->mesh_name));
     } else {
-      (void)cx_hlo_scan_suffix(s);
+      r->mesh_name = cx_hlo_scan_suffix(s);
     }
   } else if (cx_hlo_scan_accept_word(s, "mesh")) {
     CALX_TRY(cx_hlo_scan_balanced(s));
@@ -224,7 +245,7 @@ static calx_status *read_one(const cx_spmd_mesh *mesh, cx_arena *arena,
                              bool may_shorten, cx_spmd_sharding *out)
 {
   cx_hlo_str text = { NULL, 0 };
-  CALX_TRY(text_of(attr, "the sharding", &text));
+  CALX_TRY(cx_spmd_text_of(attr, "the sharding", &text));
   sdy_reader r = reader_of(text, mesh, arena);
   r.may_shorten = may_shorten;
   CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding"));
@@ -253,7 +274,7 @@ calx_status *cx_spmd_read_list(const cx_spmd_mesh *mesh, cx_arena *arena,
                                cx_spmd_sharding *out)
 {
   cx_hlo_str text = { NULL, 0 };
-  CALX_TRY(text_of(attr, "the list of shardings", &text));
+  CALX_TRY(cx_spmd_text_of(attr, "the list of shardings", &text));
   sdy_reader r = reader_of(text, mesh, arena);
   CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.sharding_per_value"));
   CALX_TRY(cx_hlo_scan_need(&r.scan, "<"));
@@ -271,113 +292,10 @@ calx_status *cx_spmd_read_manual(const cx_spmd_mesh *mesh,
   cx_arena arena = { 0 };
   cx_hlo_str text = { NULL, 0 };
   bool open = false;
-  CALX_TRY(text_of(attr, "manual_axes", &text));
+  CALX_TRY(cx_spmd_text_of(attr, "manual_axes", &text));
   sdy_reader r = reader_of(text, mesh, &arena);
   calx_status *status = cx_hlo_scan_need(&r.scan, "#sdy<manual_axes");
   if (status == NULL) status = read_dim(&r, out, &open);
   cx_arena_free(&arena);
   return status;
-}
-
-// ---- meshes ----
-
-// '[' (string '=' integer (',' …)*)? ']'
-static calx_status *read_axes(sdy_reader *r, cx_spmd_mesh *out)
-{
-  cx_hlo_scan *s = &r->scan;
-  CALX_TRY(cx_hlo_scan_need(s, "["));
-  while (!cx_hlo_scan_accept(s, "]")) {
-    cx_hlo_str name;
-    int64_t size = 0;
-    const char *at = cx_hlo_scan_here(s);
-    CALX_TRY(cx_hlo_scan_string(s, r->arena, &name));
-    CALX_TRY(cx_hlo_scan_need(s, "="));
-    CALX_TRY(cx_hlo_scan_int(s, &size));
-    if (size < 1 || size > CX_SPMD_MOST_DEVICES / out->n_devices) {
-      return cx_hlo_scan_fail(s, at, CALX_INVALID_ARGUMENT,
-                              "a mesh has 1 to %d devices",
-                              CX_SPMD_MOST_DEVICES);
-    }
-    if (out->n_axes == CX_SPMD_MOST_AXES) {
-      return cx_hlo_scan_fail(s, at, CALX_UNIMPLEMENTED,
-                              "more than %d axes of a mesh", CX_SPMD_MOST_AXES);
-    }
-    out->names[out->n_axes] = name;
-    out->sizes[out->n_axes++] = size;
-    out->n_devices *= size;
-    if (!cx_hlo_scan_sees(s, "]")) CALX_TRY(cx_hlo_scan_need(s, ","));
-  }
-  return NULL;
-}
-
-// (',' 'device_ids' '=' '[' integer (',' integer)* ']')?: each partition once
-static calx_status *read_ids(sdy_reader *r, cx_spmd_mesh *out)
-{
-  cx_hlo_scan *s = &r->scan;
-  const size_t n = (size_t)out->n_devices;
-  int64_t *ids = CX_ARENA_ARRAY(r->arena, int64_t, n);
-  bool *seen = CX_ARENA_ARRAY(r->arena, bool, n);
-  if (ids == NULL || seen == NULL) return cx_out_of_memory();
-  const bool given = cx_hlo_scan_accept(s, ",");
-  if (given) {
-    if (!cx_hlo_scan_accept_word(s, "device_ids")) {
-      return cx_hlo_scan_expected(s, "'device_ids'");
-    }
-    CALX_TRY(cx_hlo_scan_need(s, "="));
-    CALX_TRY(cx_hlo_scan_need(s, "["));
-  }
-  for (size_t i = 0; i < n; i++) {
-    ids[i] = (int64_t)i;
-    if (!given) continue;
-    const char *at = cx_hlo_scan_here(s);
-    if (i > 0) CALX_TRY(cx_hlo_scan_need(s, ","));
-    CALX_TRY(cx_hlo_scan_int(s, &ids[i]));
-    if (n > 1 && (ids[i] < 0 || ids[i] >= (int64_t)n || seen[ids[i]])) {
-      return cx_hlo_scan_fail(s, at, CALX_INVALID_ARGUMENT,
-                              "device_ids must have each of 0 to %zu once",
-                              n - 1);
-    }
-    if (n > 1) seen[ids[i]] = true;
-  }
-  out->ids = ids;
-  return given ? cx_hlo_scan_need(s, "]") : NULL;
-}
-
-static calx_status *read_mesh(const cx_hlo_op *op, cx_arena *arena,
-                              cx_spmd_mesh *out)
-{
-  cx_hlo_str text = { NULL, 0 };
-  CALX_TRY(text_of(cx_hlo_named_attr(op->extra, op->n_extra, "mesh"),
-                   "the mesh", &text));
-  sdy_reader r = reader_of(text, NULL, arena);
-  *out = (cx_spmd_mesh){ .n_devices = 1 };
-  CALX_TRY(cx_hlo_scan_need(&r.scan, "#sdy.mesh"));
-  CALX_TRY(cx_hlo_scan_need(&r.scan, "<"));
-  CALX_TRY(read_axes(&r, out));
-  CALX_TRY(read_ids(&r, out));
-  return cx_hlo_scan_need(&r.scan, ">");
-}
-
-calx_status *cx_spmd_read_meshes(const cx_hlo_module *m, cx_arena *arena,
-                                 uint32_t n_partitions, cx_spmd_mesh *out)
-{
-  static const int64_t only = 0;
-  *out = (cx_spmd_mesh){ .n_devices = 1, .ids = &only };
-  for (const cx_hlo_op *op = m->others.first; op != NULL; op = op->next) {
-    cx_spmd_mesh mesh;
-    if (!cx_hlo_str_equal(op->name, "sdy.mesh")) continue;
-    CALX_TRY(read_mesh(op, arena, &mesh));
-    if (mesh.n_axes == 0) continue;
-    if (mesh.n_devices != (int64_t)n_partitions) {
-      return cx_invalid("sdy: a mesh of %" PRId64
-                        " devices in a program of %u partitions",
-                        mesh.n_devices, n_partitions);
-    }
-    if (out->n_axes != 0 && !cx_spmd_mesh_same(out, &mesh)) {
-      return cx_error(CALX_UNIMPLEMENTED,
-                      "sdy: two different meshes in one program");
-    }
-    *out = mesh;
-  }
-  return NULL;
 }

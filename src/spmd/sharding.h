@@ -25,8 +25,11 @@ bool cx_spmd_uses(const cx_spmd_sharding *s, size_t axis);
 // Whether the axes cut a dimension of this size evenly.
 bool cx_spmd_fits(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes axes);
 
-// Reads all sdy.mesh of the module. They may repeat one mesh under several
-// names; meshes of one device are ignored. Without any, the mesh has no axes.
+// The text of an attribute of Shardy; `what` is for the error.
+calx_status *cx_spmd_text_of(const cx_hlo_attr *attr, const char *what,
+                             cx_hlo_str *out) CALX_MUST_USE;
+// Reads all sdy.mesh of the module, which may be several over the same devices
+// in the same order. Without any, the mesh has no axes.
 calx_status *cx_spmd_read_meshes(const cx_hlo_module *m, cx_arena *arena,
                                  uint32_t n_partitions,
                                  cx_spmd_mesh *out) CALX_MUST_USE;

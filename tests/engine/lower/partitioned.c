@@ -55,7 +55,7 @@ static void test_recorded(void **state)
     check(at, numbers, true);
     at = strstr(numbers, DASHES) + strlen(DASHES);
   }
-  assert_int_equal(n, 2);
+  assert_int_equal(n, 3);
   assert_true(parts_n_split > 0);
   cx_free(data);
 }
@@ -130,8 +130,10 @@ static const refusal refusals[] = {
   { "<[\"a\"=0]>", "[{}, {}]", 1, CALX_INVALID_ARGUMENT, "1 to 65536" },
   { "<[\"a\"=4611686018427387904, \"b\"=4]>", "[{}, {}]", 1,
     CALX_INVALID_ARGUMENT, "1 to 65536" },
-  { AB "\nsdy.mesh @other = <[\"c\"=4]>", "[{}, {}]", 1, CALX_UNIMPLEMENTED,
-    "two different meshes" },
+  { AB "\nsdy.mesh @other = <[\"c\"=4], device_ids=[1, 0, 2, 3]>", "[{}, {}]",
+    1, CALX_UNIMPLEMENTED, "different orders" },
+  { AB "\nsdy.mesh @other = <[\"c\"=4]>", "[{\"c\"}, {}]", 1,
+    CALX_INVALID_ARGUMENT, "no axis 'c'" },
 };
 
 // Of a parameter, a constraint and a result.

@@ -18,6 +18,9 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("batch", "model"))
+# The same devices by one axis, by axes of other names, and one of them.
+line = Mesh(np.array(jax.devices()), ("all",))
+other = Mesh(np.array(jax.devices()).reshape(2, 2), ("model", "x"))
 
 
 def value(k, shape):
@@ -34,6 +37,12 @@ def product(a, b):
     return jax.lax.psum(a @ b, "model")
 
 
+def on_meshes(a, b):
+    y = jax.lax.with_sharding_constraint(a @ b, NamedSharding(line, P("all", None)))
+    z = jax.lax.with_sharding_constraint(jnp.sin(y), NamedSharding(other, P("x", "model")))
+    return z.sum(0), z * 2
+
+
 def cases():
     """The program over the mesh, the same on one device, how arguments are split, their shapes."""
     gradient = jax.value_and_grad(loss, argnums=(0, 1, 2))
@@ -42,6 +51,7 @@ def cases():
     split = (P("batch", "model"), P("model", None))
     yield (jax.shard_map(product, mesh=mesh, in_specs=split, out_specs=P("batch", None)),
            lambda a, b: a @ b, split, ((8, 4), (4, 6)))
+    yield on_meshes, lambda a, b: (jnp.sin(a @ b).sum(0), jnp.sin(a @ b) * 2), split, ((8, 4), (4, 6))
 
 
 def main():
