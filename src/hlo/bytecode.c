@@ -222,24 +222,24 @@ static calx_status *read_sections(cx_hlo_bytecode *b, cx_hlo_bytes in)
   return NULL;
 }
 
-// Memory for the module. An operation has about 250 bytes in it, and 12 in a
-// file that says nothing twice.
-static calx_status *reserve(cx_hlo_bytecode *b)
+// Memory for the module, as far as there is. An operation has about 250 bytes
+// in it, and 12 in a file that says nothing twice.
+static void reserve(cx_hlo_bytecode *b)
 {
   const cx_hlo_bytes program = b->sections[CX_HLO_SECTION_PROGRAM];
   const size_t bytes = 20 * (size_t)(program.end - program.at);
   const size_t least = 1 << 20;  // of what is worth a huge page
-  if (bytes < least) return NULL;
-  return cx_arena_reserve(&b->r->module->arena,
-                          bytes < 2 * least ? 2 * least : bytes)
-             ? NULL
-             : cx_out_of_memory();
+  const size_t most = 256 * least;
+  if (bytes < least) return;
+  (void)cx_arena_reserve(&b->r->module->arena, bytes < 2 * least ? 2 * least
+                                               : bytes > most    ? most
+                                                                 : bytes);
 }
 
 static calx_status *read_file(cx_hlo_bytecode *b, cx_hlo_bytes in)
 {
   CALX_TRY(read_sections(b, in));
-  CALX_TRY(reserve(b));
+  reserve(b);
   CALX_TRY(read_strings(b));
   CALX_TRY(read_dialects(b));
   CALX_TRY(read_entries(b));

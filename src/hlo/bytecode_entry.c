@@ -28,7 +28,7 @@ static calx_status *read_text(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
 }
 
 // What each byte of the file adds once is no harm, so a bound grows with it.
-static size_t bound(const cx_hlo_bytecode *b, size_t parts)
+size_t cx_hlo_bytes_bound(const cx_hlo_bytecode *b, size_t parts)
 {
   const cx_hlo_scan *s = &b->r->scan;
   return parts + (size_t)(s->end - s->start) / CX_HLO_PART_BYTES;
@@ -39,25 +39,28 @@ calx_status *cx_hlo_bytes_expand(cx_hlo_bytecode *b, size_t parts,
 {
   b->r->expanded += parts;
   if (b->r->expanded <= CX_HLO_EXPANSION) return NULL;
-  const size_t most = bound(b, CX_HLO_EXPANSION);
+  const size_t most = cx_hlo_bytes_bound(b, CX_HLO_EXPANSION);
   if (b->r->expanded <= most) return NULL;
   return CX_HLO_BYTES_FAIL(
       b, at, "attributes and types have more than %zu parts", most);
 }
 
-// Long data of an attribute, which is hashed or copied for each use.
-static size_t data_parts(const cx_hlo_attr *attr)
+// Long data of an entry, which is hashed, copied or printed for each use: its
+// bytes, of which an integer has 8 in memory and often one in the file, and a
+// string's, which are elsewhere in the file.
+static size_t data_parts(const cx_hlo_bytes_entry *e, bool is_type)
 {
-  switch (attr->kind) {
+  size_t n = (size_t)(e->bytes.end - e->bytes.at);
+  if (is_type) return n / CX_HLO_PART_BYTES;
+  switch (e->attr->kind) {
     case CX_HLO_ATTR_STRING:
     case CX_HLO_ATTR_SYMBOL:
-    case CX_HLO_ATTR_TEXT: return attr->as.text.n / CX_HLO_PART_BYTES;
-    case CX_HLO_ATTR_ELEMENTS:
-      return attr->as.elements.size / CX_HLO_PART_BYTES;
+    case CX_HLO_ATTR_TEXT: n += e->attr->as.text.n; break;
     case CX_HLO_ATTR_ARRAY:
-      return attr->as.ints.n / (CX_HLO_PART_BYTES / sizeof(int64_t));
-    default: return 0;
+    case CX_HLO_ATTR_STRUCT: n *= sizeof(int64_t); break;
+    default: break;
   }
+  return n / CX_HLO_PART_BYTES;
 }
 
 // Counts an entry that is used, and how deep it nests.
@@ -72,9 +75,9 @@ static calx_status *count_use(cx_hlo_bytecode *b, const cx_hlo_bytes_entry *e,
   if (height > CX_HLO_DEEPEST) {
     return CX_HLO_BYTES_FAIL(b, at, "nests deeper than %d", CX_HLO_DEEPEST);
   }
-  if (b->parts > MOST_PARTS && b->parts > bound(b, MOST_PARTS)) {
+  if (b->parts > MOST_PARTS && b->parts > cx_hlo_bytes_bound(b, MOST_PARTS)) {
     return CX_HLO_BYTES_FAIL(b, at, "has more than %zu parts",
-                             bound(b, MOST_PARTS));
+                             cx_hlo_bytes_bound(b, MOST_PARTS));
   }
   return cx_hlo_bytes_expand(b, in_operation ? e->parts : 0, at);
 }
@@ -103,7 +106,10 @@ static calx_status *open_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   e->is_open = false;
   b->n_open--;
   e->is_read = true;
-  e->parts = b->parts + (is_type ? 0 : data_parts(e->attr));
+  if (is_type && cx_hlo_bytes_parts(&e->type) > b->parts) {
+    b->parts = cx_hlo_bytes_parts(&e->type);
+  }
+  e->parts = b->parts + data_parts(e, is_type);
   e->height = r->deepest - r->depth;
   b->parts = parts;
   r->deepest = deepest;

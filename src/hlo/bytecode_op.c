@@ -1,8 +1,8 @@
 // hlo/bytecode: the parts of an operation, and how it is made of them.
 //
 // An operation of VHLO is made at once of what the file says. One of another
-// dialect, a function and a cast are made of parts on the reader's stacks, as
-// those of a text are.
+// dialect and a function are made of parts on the reader's stacks, as those of
+// a text are. A cast is left out: its results are its operands.
 #include "hlo/bytecode_codes.h"
 #include "hlo/bytecode_reader.h"
 
@@ -12,7 +12,7 @@ size_t cx_hlo_bytes_parts(const cx_hlo_any *type)
 {
   const cx_hlo_non_tensor *t = type->non_tensor;
   if (t == NULL) return 0;
-  size_t n = 1;
+  size_t n = 1 + t->text.n / CX_HLO_PART_BYTES;
   for (size_t i = 0; i < t->n_parts; i++) {
     n += 1 + cx_hlo_bytes_parts(&t->parts[i]);
   }
@@ -238,7 +238,10 @@ static calx_status *make_vhlo(cx_hlo_bytecode *b, cx_hlo_draft *d,
   cx_hlo_op *op = cx_hlo_op_new(r->module, d->p.kind, d->p.n_inputs,
                                 d->n_results, d->p.n_regions);
   if (op == NULL) return cx_out_of_memory();
-  if (op->kind == CX_HLO_OP_OTHER) op->name = d->p.name;
+  if (op->kind == CX_HLO_OP_OTHER) {
+    op->name = d->p.name;
+    CALX_TRY(cx_hlo_bytes_expand(b, op->name.n / CX_HLO_PART_BYTES, d->p.at));
+  }
   op->loc = d->p.loc;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     op->operands[i] = r->use_stack.v[d->p.uses + i].value;

@@ -9,7 +9,7 @@
 
 #include "hlo/bytecode.h"
 
-// So many bytes of a string or of a literal are one part of its attribute.
+// So many bytes of an attribute, a type or a name are one part of it.
 enum { CX_HLO_PART_BYTES = 256 };
 
 typedef struct cx_hlo_bytes {
@@ -67,8 +67,8 @@ typedef struct cx_hlo_op_name {
   size_t n_properties;
 } cx_hlo_op_name;
 
-// Properties, which many operations may share, and the first that was made with
-// them: the others have its attributes.
+// Properties, which many operations may share, and the last operation whose
+// attributes were made of them: the next ones of its kind have its attributes.
 typedef struct cx_hlo_bytes_properties {
   cx_hlo_bytes bytes;
   const cx_hlo_op_name *name;  // NULL: they are not read yet
@@ -172,6 +172,8 @@ calx_status *cx_hlo_bytes_section(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 // for all of the file together.
 calx_status *cx_hlo_bytes_expand(cx_hlo_bytecode *b, size_t parts,
                                  const char *at) CALX_MUST_USE;
+// So many parts, and one more for each part of the file.
+size_t cx_hlo_bytes_bound(const cx_hlo_bytecode *b, size_t parts);
 
 // ---- entries, by their number, which stands next ----
 

@@ -11,10 +11,12 @@
 calx_status *cx_hlo_bytes_check_text(cx_hlo_bytecode *b, const char *at,
                                      const cx_text *text)
 {
-  if (text->size <= CX_HLO_EXPANSION - b->r->expanded) return NULL;
+  const size_t most = cx_hlo_bytes_bound(b, CX_HLO_EXPANSION);
+  const size_t used = b->r->expanded;
+  if (used <= most && text->size <= most - used) return NULL;
   return CX_HLO_BYTES_FAIL(
-      b, at, "the texts of attributes and types have more than %d bytes",
-      CX_HLO_EXPANSION);
+      b, at, "attributes and types have more than %zu parts and bytes of text",
+      most);
 }
 
 calx_status *cx_hlo_bytes_take_text(cx_hlo_bytecode *b, const char *at,

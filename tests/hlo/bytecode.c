@@ -246,7 +246,10 @@ static void test_large(void **state)
 static void test_repeated(void **state)
 {
   (void)state;
-  static const char *const names[] = { "name", "literal", "line" };
+  static const char *const names[] = { "name",     "literal",    "line",
+                                       "list",     "dictionary", "type",
+                                       "alias",    "tuple",      "encoding",
+                                       "operands", "operation" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char path[512];
     char *bytes = NULL;

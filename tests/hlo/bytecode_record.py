@@ -5,7 +5,8 @@ Of the programs in the folders (*.mlir) it takes few that have all operations, e
 types and attributes of all, and writes each to the folder OUT as bytecode (NN.bc, by
 serialize_portable_artifact of jaxlib) and as the text that jaxlib reads from it
 (NN.mlir), and large.bc, a function of 400,000 constants. name.bc, literal.bc and
-line.bc use a name, a literal and a file's name of 1 MiB 20,000 times. sN.bc are programs with
+line.bc use a name, a literal and a file's name of 1 MiB 20,000 times; those of
+bytecode_repeated.py are like them. sN.bc are programs with
 operations and attributes of Shardy and of CHLO, which becomes composites. tests/hlo/bytecode.tar.xz is
 such a folder, made with jaxlib 0.10.2.
 """
@@ -14,6 +15,7 @@ import pathlib
 import re
 import sys
 
+import bytecode_repeated
 from jax._src.interpreters import mlir
 from jaxlib import _jax
 from jaxlib.mlir import ir
@@ -112,6 +114,7 @@ def record_others(out):
 def main(out, *folders):
     record_large(out)
     record_repeated(out)
+    bytecode_repeated.main(out)
     record_others(out)
     texts = [f.read_text() for folder in folders
              for f in sorted(pathlib.Path(folder).glob("*.mlir"))
