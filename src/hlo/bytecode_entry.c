@@ -45,6 +45,17 @@ calx_status *cx_hlo_bytes_expand(cx_hlo_bytecode *b, size_t parts,
       b, at, "attributes and types have more than %zu parts", most);
 }
 
+size_t cx_hlo_bytes_parts(const cx_hlo_any *type)
+{
+  const cx_hlo_non_tensor *t = type->non_tensor;
+  if (t == NULL) return 0;
+  size_t n = 1 + t->text.n / CX_HLO_PART_BYTES;
+  for (size_t i = 0; i < t->n_parts; i++) {
+    n += 1 + cx_hlo_bytes_parts(&t->parts[i]);
+  }
+  return n;
+}
+
 // Long data of an entry, which is hashed, copied or printed for each use: its
 // bytes, of which an integer has 8 in memory and often one in the file, and a
 // string's, which are elsewhere in the file.

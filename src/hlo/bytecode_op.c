@@ -8,17 +8,6 @@
 
 // ---- values ----
 
-size_t cx_hlo_bytes_parts(const cx_hlo_any *type)
-{
-  const cx_hlo_non_tensor *t = type->non_tensor;
-  if (t == NULL) return 0;
-  size_t n = 1 + t->text.n / CX_HLO_PART_BYTES;
-  for (size_t i = 0; i < t->n_parts; i++) {
-    n += 1 + cx_hlo_bytes_parts(&t->parts[i]);
-  }
-  return n;
-}
-
 // operands ::= count value*, pushed
 static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                   cx_hlo_parts *p)

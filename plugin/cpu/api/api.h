@@ -239,7 +239,7 @@ calx_status *cpu_api_world_check_segment(const cpu_api_world *w) CALX_MUST_USE;
 typedef struct cpu_api_store {
   const PJRT_Client_Create_Args *args;
   int64_t timeout_ms, until_ns;
-  unsigned client;  // its number in this process; equal in all processes
+  unsigned client;  // how many the process made before; equal in all
   const cpu_api_world *world;
 } cpu_api_store;
 #define CPU_API_STORE_TEXT 256  // bytes of a key or a value, with its end
@@ -253,8 +253,17 @@ calx_status *cpu_api_store_put(const cpu_api_store *store, const char *what,
 calx_status *cpu_api_store_get(const cpu_api_store *store, const char *what,
                                uint32_t process,
                                char out[CPU_API_STORE_TEXT]) CALX_MUST_USE;
-// Waits until all processes call this; once for a client.
-calx_status *cpu_api_store_barrier(const cpu_api_store *store) CALX_MUST_USE;
+// Waits until all processes call this with the same word, once for a client.
+calx_status *cpu_api_store_barrier(const cpu_api_store *store,
+                                   const char *what) CALX_MUST_USE;
+#define CPU_API_STORE_LINKED "linked"  // MPI is initialised
+#define CPU_API_STORE_MADE "made"      // the client is
+// Puts "no" for all that this process has not put: its client is not made, and
+// nobody has to wait for it.
+void cpu_api_store_give_up(const cpu_api_store *store);
+#define CPU_API_STORE_NO "no"
+// The error where another process has given up.
+calx_status *cpu_api_store_failed(uint32_t process) CALX_MUST_USE;
 // What a client has of a meeting until it is complete.
 typedef struct cpu_api_meeting {
   int fd;         // of the shared segment; -1: none

@@ -77,7 +77,7 @@ static void write_version(PJRT_Client *c)
 
 static calx_status *meet_in_store(const void *store)
 {
-  return cpu_api_store_barrier(store);
+  return cpu_api_store_barrier(store, CPU_API_STORE_LINKED);
 }
 
 // store: NULL: none. pids: of this host's processes, or NULL.
@@ -158,25 +158,40 @@ static calx_status *create_in(const cpu_api_world *world, int64_t timeout_ms,
   return NULL;
 }
 
+// All processes have a client, or none has: else the next ones would not meet.
+static calx_status *create_together(const cpu_api_store *store,
+                                    cpu_api_world *world, PJRT_Client **out)
+{
+  cpu_api_meeting meeting = { .fd = -1 };
+  calx_status *status =
+      world->placed ? NULL : cpu_api_meet(store, world, &meeting);
+  if (status == NULL) {
+    status = create_in(world, store->timeout_ms, store, meeting.pids, out);
+  }
+  if (status == NULL && !world->placed) {
+    status = cpu_api_store_barrier(store, CPU_API_STORE_MADE);
+  }
+  cpu_api_meeting_end(&meeting);
+  if (status == NULL) return NULL;
+  cpu_api_store_give_up(store);
+  if (*out != NULL) cpu_api_client_release(*out);
+  *out = NULL;
+  return status;
+}
+
 static calx_status *create(const PJRT_Client_Create_Args *args,
                            PJRT_Client **out)
 {
   cpu_api_world world;
-  cpu_api_meeting meeting = { .fd = -1 };
   cpu_api_store store;
   int64_t timeout_s = 0;
   CALX_TRY(cpu_api_world_read(args->create_options, args->num_options, &world));
   CALX_TRY(cpu_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
                                DEFAULT_TIMEOUT_S, &timeout_s));
   const int64_t timeout_ms = timeout_s * 1000;
-  const bool has_store = cpu_api_store_open(args, &world, timeout_ms, &store);
-  if (has_store && !world.placed) {
-    CALX_TRY(cpu_api_meet(&store, &world, &meeting));
-  }
-  calx_status *status = create_in(&world, timeout_ms, has_store ? &store : NULL,
-                                  meeting.pids, out);
-  cpu_api_meeting_end(&meeting);
-  return status;
+  return cpu_api_store_open(args, &world, timeout_ms, &store)
+             ? create_together(&store, &world, out)
+             : create_in(&world, timeout_ms, NULL, NULL, out);
 }
 
 PJRT_Error *cpu_api_PJRT_Client_Create(PJRT_Client_Create_Args *args)

@@ -45,6 +45,7 @@ static calx_status *get_card(const cpu_api_store *s, uint32_t process,
   char text[CPU_API_STORE_TEXT];
   int end = 0;
   CALX_TRY(cpu_api_store_get(s, "process", process, text));
+  if (strcmp(text, CPU_API_STORE_NO) == 0) return cpu_api_store_failed(process);
   if (sscanf(text, "%9" SCNu32 " %9" SCNd64 " %32[0-9a-f] %32[0-9a-f]%n",
              &out->devices, &out->pid, out->host, out->build, &end) == 4 &&
       text[end] == '\0' && out->pid > 0) {
@@ -70,7 +71,8 @@ static calx_status *check_card(const cpu_api_store *s, const card *own,
   }
   if (strcmp(c->build, own->build) == 0) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
-                  "processes %u and %u have different builds of calx's engine",
+                  "processes %u and %u have different builds of calx's engine; "
+                  "libcalx_cpu.so and libcalx_jit.so must be the same files",
                   (unsigned)process, (unsigned)s->world->process);
 }
 
@@ -123,16 +125,13 @@ static calx_status *share_segment(const cpu_api_store *s, cpu_api_meeting *out)
 {
   const cpu_api_world *w = s->world;
   char text[CPU_API_STORE_TEXT];
-  calx_status *status = cpu_coll_segment_create(w->host_processes, &out->fd);
+  CALX_TRY(cpu_coll_segment_create(w->host_processes, &out->fd));
   snprintf(text, sizeof text, "%d", out->fd);
-  status = cx_status_first(status, cpu_api_store_put(s, "segment", text));
+  calx_status *status = cpu_api_store_put(s, "segment", text);
   for (uint32_t i = 1; i < w->host_processes && status == NULL; i++) {
     status = cpu_api_store_get(s, "opened", w->host_first + i, text);
     if (status != NULL || strcmp(text, "yes") == 0) continue;
-    status = cx_error(CALX_ABORTED,
-                      "process %u could not open the memory that the processes "
-                      "of its host share",
-                      (unsigned)(w->host_first + i));
+    status = cpu_api_store_failed(w->host_first + i);
   }
   return status;
 }
@@ -140,9 +139,12 @@ static calx_status *share_segment(const cpu_api_store *s, cpu_api_meeting *out)
 static calx_status *open_of(int64_t pid, const char *number, int *out)
 {
   char path[64];
-  int fd = -1;
-  if (sscanf(number, "%9d", &fd) != 1 || fd < 0) {
-    return cx_error(CALX_ABORTED, "it could not make it");
+  int fd = -1, end = 0;
+  if (sscanf(number, "%9d%n", &fd, &end) != 1 || number[end] != '\0' ||
+      fd < 0) {
+    char plain[CPU_API_STORE_TEXT];
+    cx_text_plain(number, strlen(number), plain, sizeof plain);
+    return cx_error(CALX_DATA_LOSS, "'%s' is no number of a descriptor", plain);
   }
   snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%d", pid, fd);
   *out = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -158,9 +160,9 @@ static calx_status *open_segment(const cpu_api_store *s, cpu_api_meeting *out)
   const uint32_t first = s->world->host_first;
   char number[CPU_API_STORE_TEXT];
   CALX_TRY(cpu_api_store_get(s, "segment", first, number));
+  if (strcmp(number, CPU_API_STORE_NO) == 0) return cpu_api_store_failed(first);
   calx_status *status = open_of(out->pids[0], number, &out->fd);
-  status = cx_status_first(
-      status, cpu_api_store_put(s, "opened", status == NULL ? "yes" : "no"));
+  if (status == NULL) status = cpu_api_store_put(s, "opened", "yes");
   return cx_annotate(status,
                      "while the memory of this host's processes, which "
                      "process %u makes, was opened",

@@ -9,16 +9,17 @@ bool cpu_api_store_open(const PJRT_Client_Create_Args *args,
                         const cpu_api_world *world, int64_t timeout_ms,
                         cpu_api_store *out)
 {
-  static atomic_uint clients;
+  static atomic_uint clients[CPU_API_MAX_DEVICES];  // of each process
   if (world->n_processes == 1 || args->kv_get_callback == NULL ||
       args->kv_put_callback == NULL) {
     return false;
   }
-  *out = (cpu_api_store){ .args = args,
-                          .timeout_ms = timeout_ms,
-                          .until_ns = cx_now_ns() + timeout_ms * 1000000,
-                          .client = atomic_fetch_add(&clients, 1),
-                          .world = world };
+  *out =
+      (cpu_api_store){ .args = args,
+                       .timeout_ms = timeout_ms,
+                       .until_ns = cx_now_ns() + timeout_ms * 1000000,
+                       .client = atomic_fetch_add(&clients[world->process], 1),
+                       .world = world };
   return true;
 }
 
@@ -94,11 +95,12 @@ calx_status *cpu_api_store_get(const cpu_api_store *s, const char *what,
   if (status != NULL) {
     return cx_annotate(
         status,
-        "while process %u of %u was awaited for at most %" PRId64
-        " s (CALX_COLLECTIVE_TIMEOUT_S) under '%s'; all processes must make "
-        "their clients of this engine, in the same order",
-        (unsigned)process, (unsigned)s->world->n_processes,
-        s->timeout_ms / 1000, key);
+        "while '%s' of process %u of %u was awaited in the key-value store, "
+        "for at most %" PRId64
+        " s (CALX_COLLECTIVE_TIMEOUT_S); all processes must make their "
+        "clients of this engine, in the same order",
+        what, (unsigned)process, (unsigned)s->world->n_processes,
+        s->timeout_ms / 1000);
   }
   const bool fits = args.value != NULL && args.value_size < CPU_API_STORE_TEXT;
   if (fits) {
@@ -115,14 +117,33 @@ calx_status *cpu_api_store_get(const cpu_api_store *s, const char *what,
                   key, args.value_size, CPU_API_STORE_TEXT - 1);
 }
 
-calx_status *cpu_api_store_barrier(const cpu_api_store *store)
+calx_status *cpu_api_store_failed(uint32_t process)
+{
+  return cx_error(CALX_ABORTED,
+                  "process %u could not make its client; its own error says "
+                  "why",
+                  (unsigned)process);
+}
+
+calx_status *cpu_api_store_barrier(const cpu_api_store *store, const char *what)
 {
   cpu_api_store s = *store;
   char text[CPU_API_STORE_TEXT];
   s.until_ns = cx_now_ns() + s.timeout_ms * 1000000;
-  CALX_TRY(cpu_api_store_put(&s, "arrived", "yes"));
+  CALX_TRY(cpu_api_store_put(&s, what, "yes"));
   for (uint32_t i = 0; i < s.world->n_processes; i++) {
-    CALX_TRY(cpu_api_store_get(&s, "arrived", i, text));
+    CALX_TRY(cpu_api_store_get(&s, what, i, text));
+    if (strcmp(text, "yes") != 0) return cpu_api_store_failed(i);
   }
   return NULL;
+}
+
+void cpu_api_store_give_up(const cpu_api_store *s)
+{
+  static const char *const all[] = { "process", "segment", "opened",
+                                     CPU_API_STORE_LINKED, CPU_API_STORE_MADE };
+  // What was put stays.
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    calx_status_free(cpu_api_store_put(s, all[i], CPU_API_STORE_NO));
+  }
 }

@@ -170,8 +170,8 @@ calx_status *cpu_api_world_check_segment(const cpu_api_world *w)
   return cx_invalid(
       "num_nodes is %u: processes of one host need a shared segment, and there "
       "is no option " CALX_OPTION_SEGMENT_FD
-      ", nor key-value callbacks by which they could meet; were they of "
-      "several hosts, " CALX_OPTION_HOSTS " would say so",
+      ", nor do key-value callbacks let them meet; were they of several "
+      "hosts, " CALX_OPTION_HOSTS " would say so",
       w->n_processes);
 }
 

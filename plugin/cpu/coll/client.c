@@ -71,6 +71,8 @@ calx_status *cpu_coll_new(const cpu_coll_topology *topology, cpu_coll **out)
   if (coll->topology.n_world == topology->n_own) coll->topology.fd = -1;
   cx_mutex_init(&coll->lock);
   calx_status *status = open_all(coll);
+  coll->topology.meet = NULL;  // it was the caller's
+  coll->topology.meet_user = NULL;
   if (status != NULL) {
     cpu_coll_free(coll);
     return status;

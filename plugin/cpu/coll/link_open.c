@@ -155,6 +155,7 @@ static calx_status *begin(cpu_coll_link *l)
   if (l->orphaned) return NULL;
   CALX_TRY(check_rank(&l->options));
   if (l->options.meet != NULL) CALX_TRY(l->options.meet(l->options.meet_user));
+  l->options.meet = NULL;
   return gather(l);
 }
 

@@ -40,7 +40,8 @@ void cpu_coll_peers_close(cpu_coll *coll)
 }
 
 // The descriptor becomes readable when the process ends, and cannot mean a
-// later process with the same id.
+// later process with the same id. Without it a process whose parent has not
+// waited for its end is taken to live.
 bool cpu_coll_peer_has_ended(const cpu_coll *coll, uint32_t slot)
 {
   if (coll->peers == NULL || slot >= coll->topology.n_host) return false;

@@ -11,7 +11,7 @@
 
 typedef struct cpu_coll_peer {
   int64_t pid;
-  int fd;  // of the process (pidfd_open(2)); -1: this kernel gives none
+  int fd;  // of the process (pidfd_open(2)); -1: it could not be opened
 } cpu_coll_peer;
 
 // Begins to watch the processes of the topology. Without their ids none is

@@ -234,6 +234,8 @@ cpu_jit_val cpu_jit_pick(cpu_jit_env *env, LLVMValueRef condition, int level,
     no = cpu_jit_widen(env, no);
   }
   yes.level = cpu_jit_deeper(level, cpu_jit_deeper(yes.level, no.level));
+  // LLVM 19 crashes on a phi of bf16 that only such selects change.
+  if (yes.re == no.re && yes.im == no.im) return yes;
   LLVMBuilderRef b = cpu_jit_at(env, yes.level);
   yes.re = LLVMBuildSelect(b, condition, yes.re, no.re, "");
   if (yes.im != NULL) yes.im = LLVMBuildSelect(b, condition, yes.im, no.im, "");

@@ -172,7 +172,8 @@ static void nested_vectors(cpu_jit_env *env, const cpu_jit_work *k,
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
-// Whether all is computed at the same place, from floats of these many bytes.
+// Whether all is computed at the same place, as floats of so many bytes at
+// least.
 static bool is_plain(const cpu_jit_kernel *k, size_t least_bytes)
 {
   for (size_t i = 0; i < k->n_ops; i++) {

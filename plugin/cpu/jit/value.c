@@ -125,7 +125,7 @@ cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
   } else if (slot->kind == CPU_JIT_SLOT_OP) {
     val = emit_op(env, v, p);
   } else if (slot->kind == CPU_JIT_SLOT_KNOWN) {
-    return known_element(env, slot, p);
+    val = known_element(env, slot, p);
   } else {
     cpu_jit_fail(env, "a value from outside that is no input");
     val = cpu_jit_no_value(env, e);

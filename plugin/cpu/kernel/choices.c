@@ -78,14 +78,15 @@ bool cpu_kernel_choice_recall(int threads, cpu_kernel_desc *desc)
   return found != NULL;
 }
 
-void cpu_kernel_choice_remember(int threads, const cpu_kernel_desc *chosen)
+bool cpu_kernel_choice_remember(int threads, const cpu_kernel_desc *chosen)
 {
-  if (chosen->words[CHOICE] == 0) return;
+  if (chosen->words[CHOICE] == 0) return false;
   cx_lock(&lock);
   if (find(threads, chosen) == NULL) {
     choices[n_choices++ % KEPT] = (choice){ threads, *chosen };
   }
   cx_unlock(&lock);
+  return true;
 }
 
 calx_status *cpu_kernel_choices_save(int64_t **out, size_t *out_count)
@@ -112,7 +113,7 @@ calx_status *cpu_kernel_choices_load(const int64_t *numbers, size_t count)
     cpu_kernel_desc desc;
     if (numbers[i] < 1 || numbers[i] > INT_MAX) continue;
     memcpy(desc.words, &numbers[i + 1], sizeof desc.words);
-    cpu_kernel_choice_remember((int)numbers[i], &desc);
+    (void)cpu_kernel_choice_remember((int)numbers[i], &desc);
   }
   return NULL;
 }

@@ -1,7 +1,7 @@
 // kernel/choices: how kernels that were measured are to be run. A kernel is
 // measured once in a process; an executable, a checkpoint of a training run and
 // this table keep the choice, so that a run that goes on computes the same
-// bits.
+// bits, unless time was up before a kernel was measured.
 #ifndef CPU_KERNEL_CHOICES_H
 #define CPU_KERNEL_CHOICES_H
 
@@ -23,8 +23,8 @@ int cpu_kernel_times_choose(const cpu_kernel_times *times, int n);
 // Gives `desc` the choice that was made for pools of so many threads; false:
 // none.
 bool cpu_kernel_choice_recall(int threads, cpu_kernel_desc *desc);
-// Does nothing for a kernel without a choice.
-void cpu_kernel_choice_remember(int threads, const cpu_kernel_desc *chosen);
+// False: the kernel has no choice.
+bool cpu_kernel_choice_remember(int threads, const cpu_kernel_desc *chosen);
 
 // All choices as numbers, which the caller frees with cx_free().
 calx_status *cpu_kernel_choices_save(int64_t **out,

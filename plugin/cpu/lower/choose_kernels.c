@@ -26,9 +26,8 @@ static calx_status *choose(cpu_lower_state *c, kernels *k, cpu_lower_group *g)
   const int64_t begin = cx_now_ns();
   CALX_TRY(cpu_kernel_new(&chosen, c->threads, tune, &kernel));
   g->scratch = (int64_t)cpu_kernel_scratch(kernel);
-  if (tune) {
+  if (tune && cpu_kernel_choice_remember(threads, &chosen)) {
     k->measured += cx_now_ns() - begin;
-    cpu_kernel_choice_remember(threads, &chosen);
   }
   g->index = cpu_lower_assemble_kernel(&c->a, &chosen, kernel);
   return NULL;

@@ -99,6 +99,36 @@ static bool outputs_few(const cpu_lower_group *g)
   return true;
 }
 
+// Reads an element of its operand whose place is known when the code runs only.
+static bool reads_anywhere(const cx_hlo_op *op)
+{
+  return (op->kind == CX_HLO_OP_DYNAMIC_SLICE ||
+          op->kind == CX_HLO_OP_GATHER) &&
+         elements_of(op->operands[0]) > 1 && has_few_elements(op->operands[0]);
+}
+
+static bool is_of(const cpu_lower_group *g, const cx_hlo_op *op)
+{
+  for (size_t i = 0; op != NULL && i < g->n_ops; i++) {
+    if (g->ops[i] == op) return true;
+  }
+  return false;
+}
+
+// The instructions of a group, about. In registers such an element is chosen
+// from all, and what is computed in front of it is computed for each.
+static int64_t work_of(const cpu_lower_group *g, int64_t elements)
+{
+  int64_t work = 0;
+  for (size_t i = 0; i < g->n_ops; i++) {
+    const cx_hlo_op *op = g->ops[i];
+    const bool anywhere = reads_anywhere(op);
+    if (anywhere && is_of(g, op->operands[0]->op)) return INT64_MAX;
+    work += anywhere ? CPU_JIT_CELL_MOST * elements : elements;
+  }
+  return work;
+}
+
 static bool is_inline(cpu_lower_native_loop *n, const cpu_run_step *s,
                       const cpu_lower_group *g)
 {
@@ -108,7 +138,7 @@ static bool is_inline(cpu_lower_native_loop *n, const cpu_run_step *s,
                       : !outputs_few(g)) {
     return false;
   }
-  const int64_t work = elements * (int64_t)g->n_ops;
+  const int64_t work = work_of(g, elements);
   if (work > MOST_INLINE_WORK) return false;
   if (elements > 1) n->work += work;
   return elements == 1 || n->work <= MOST_WORK;

@@ -105,7 +105,7 @@ static calx_status *make_kernels(cpu_run_program *p, cpu_threads *threads)
   if (p->kernels == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_kernels; i++) {
     CALX_TRY(cpu_kernel_new(&p->descs[i], threads, false, &p->kernels[i]));
-    cpu_kernel_choice_remember(cpu_threads_size(threads), &p->descs[i]);
+    (void)cpu_kernel_choice_remember(cpu_threads_size(threads), &p->descs[i]);
   }
   return NULL;
 }

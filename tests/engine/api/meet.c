@@ -180,8 +180,11 @@ typedef struct liar {
   size_t card_size;    // 0: strlen(card)
   const char *odd;     // of process 1, where it differs; NULL: it does not
   const char *answer;  // to all other keys
+  const char *made;    // to the last one, where it differs; NULL: it does not
   int process;
   bool refuses;
+  bool gave_up;  // the process
+  int asked;     // the last process that a key without a card was asked of
 } liar;
 
 static PJRT_Error *keep_own(PJRT_KeyValuePutCallback_Args *args)
@@ -191,7 +194,9 @@ static PJRT_Error *keep_own(PJRT_KeyValuePutCallback_Args *args)
     return store_refuse(args->callback_error, PJRT_Error_Code_ALREADY_EXISTS,
                         "no room");
   }
-  if (memmem(args->key, args->key_size, "/process/", 9) != NULL) {
+  if (args->value_size == 2 && memcmp(args->value, "no", 2) == 0) {
+    l->gave_up = true;
+  } else if (memmem(args->key, args->key_size, "/process/", 9) != NULL) {
     snprintf(l->own, sizeof l->own, "%.*s", (int)args->value_size, args->value);
   }
   return NULL;
@@ -220,7 +225,7 @@ static void write_card(const liar *l, const char *from, char *out, size_t room)
 
 static PJRT_Error *tell_lies(PJRT_KeyValueGetCallback_Args *args)
 {
-  const liar *l = args->user_arg;
+  liar *l = args->user_arg;
   char text[512];
   const int of = args->key[args->key_size - 1] - '0';
   const bool card = memmem(args->key, args->key_size, "/process/", 9) != NULL;
@@ -228,7 +233,10 @@ static PJRT_Error *tell_lies(PJRT_KeyValueGetCallback_Args *args)
   assert_true(args->timeout_in_ms > 0 && args->timeout_in_ms <= 7000);
   if (card && of == l->process)
     return store_answer(args, l->own, strlen(l->own));
-  const char *from = !card                       ? l->answer
+  if (!card) l->asked = of;
+  const bool made = memmem(args->key, args->key_size, "/made/", 6) != NULL;
+  const char *from = made && l->made != NULL     ? l->made
+                     : !card                     ? l->answer
                      : of == 1 && l->odd != NULL ? l->odd
                                                  : l->card;
   if (from == NULL) {
@@ -240,13 +248,15 @@ static PJRT_Error *tell_lies(PJRT_KeyValueGetCallback_Args *args)
   return store_answer(args, text, strlen(text));
 }
 
-static void check_lie(liar l, int processes, int code, const char *words)
+static liar check_lie(liar l, int processes, int code, const char *words)
 {
   PJRT_Client *client = NULL;
   const store_callbacks by = { tell_lies, keep_own, &l };
   HOST_FAILS(code, store_client(&by, l.process, processes, 1, &client), words);
   assert_null(client);
   assert_int_equal(store_values_live(), 0);
+  assert_true(l.gave_up || l.refuses);
+  return l;
 }
 
 static const char *const same = "$D $P $H $B";
@@ -273,6 +283,7 @@ static void test_cards(void **state)
   check_lie((liar){ .card = NULL }, 2, 4, "process 1 of 2 was awaited");
   check_lie((liar){ .card = NULL }, 2, 4, "at most 7 s");
   check_lie((liar){ .refuses = true }, 2, 6, "no room");
+  check_lie((liar){ .card = "no" }, 2, 10, "process 1 could not make its");
   for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
     check_lie((liar){ .card = damaged[i] }, 2, 15, "does not understand");
   }
@@ -294,6 +305,11 @@ static void test_hosts(void **state)
   // One process on each of two hosts, and two after one: by MPI.
   check_lie((liar){ .card = elsewhere }, 2, 9, "none of PMI_FD, PMI_PORT");
   check_lie((liar){ .card = elsewhere, .answer = "yes" }, 3, 9, "PMI_PORT");
+  // The second process of the second host asks the first one.
+  const liar l = check_lie(
+      (liar){ .process = 2, .card = elsewhere, .odd = same, .answer = "x" }, 3,
+      15, "which process 1 makes");
+  assert_int_equal(l.asked, 1);
   unsetenv("CALX_COLLECTIVE_TIMEOUT_S");
 }
 
@@ -302,12 +318,16 @@ static void test_segment(void **state)
   (void)state;
   setenv("CALX_COLLECTIVE_TIMEOUT_S", "7", 1);
   check_lie((liar){ .card = same, .answer = "no" }, 2, 10,
-            "process 1 could not open the memory");
+            "process 1 could not make its client");
+  check_lie((liar){ .card = same, .answer = "yes", .made = "no" }, 2, 10,
+            "could not make its client");
   check_lie((liar){ .card = same }, 2, 4, "process 1 of 2 was awaited");
-  check_lie((liar){ .process = 1, .card = same, .answer = "-1" }, 2, 10,
-            "could not make it");
-  check_lie((liar){ .process = 1, .card = same, .answer = "pipe" }, 2, 10,
-            "could not make it");
+  check_lie((liar){ .process = 1, .card = same, .answer = "no" }, 2, 10,
+            "process 0 could not make its client");
+  check_lie((liar){ .process = 1, .card = same, .answer = "-1" }, 2, 15,
+            "'-1' is no number of a descriptor");
+  check_lie((liar){ .process = 1, .card = same, .answer = "12abc" }, 2, 15,
+            "'12abc' is no number of a descriptor");
   check_lie((liar){ .process = 1, .card = same, .answer = "9999" }, 2, 9,
             "cannot open '/proc/");
   check_lie((liar){ .process = 1, .card = "$D 999999999 $H $B", .answer = "0" },

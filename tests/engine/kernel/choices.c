@@ -32,9 +32,9 @@ static void test_remembered(void **state)
   const cpu_kernel_desc chosen = desc_of(5, 3), other = desc_of(5, 4);
   const cpu_kernel_desc none = desc_of(6, 0);
   assert_int_equal(recalled(2, 5), -1);
-  cpu_kernel_choice_remember(2, &chosen);
-  cpu_kernel_choice_remember(2, &other);  // the first stays
-  cpu_kernel_choice_remember(2, &none);
+  assert_true(cpu_kernel_choice_remember(2, &chosen));
+  assert_true(cpu_kernel_choice_remember(2, &other));  // the first stays
+  assert_false(cpu_kernel_choice_remember(2, &none));
   assert_int_equal(recalled(2, 5), 3);
   assert_int_equal(recalled(1, 5), -1);
   assert_int_equal(recalled(2, 6), -1);

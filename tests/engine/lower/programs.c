@@ -268,6 +268,46 @@ static const program_case cases[] = {
     "tensor<9x3xf32>, tensor<3xf32> }\n"
     "return %r#1, %r#2, %r#3 : tensor<3xf32>, tensor<9x3xf32>, "
     "tensor<3xf32> }" },
+  // An element of a carried value that stands for all of it: in the function
+  // the choices among equal values would be selects of nothing.
+  { "a loop on bf16 that spreads an element",
+    "func.func @main(%x: tensor<4xbf16>, %y: tensor<4xbf16>, %o: "
+    "tensor<5x4xbf16>) -> (tensor<4xbf16>, tensor<4xbf16>, "
+    "tensor<5x4xbf16>, tensor<i32>) {\n"
+    "%c0 = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%c1 = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%c2 = stablehlo.constant dense<2> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<4> : tensor<i32>\n"
+    "%r:4 = stablehlo.while(%i = %c0, %a = %y, %b = %x, %w = %o) : "
+    "tensor<i32>, tensor<4xbf16>, tensor<4xbf16>, tensor<5x4xbf16> cond {\n"
+    "%p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1> stablehlo.return %p : tensor<i1> } do {\n"
+    "%v1 = stablehlo.dynamic_slice %b, %c1, sizes = [1] : (tensor<4xbf16>, "
+    "tensor<i32>) -> tensor<1xbf16>\n"
+    "%v2 = stablehlo.reshape %v1 : (tensor<1xbf16>) -> tensor<bf16>\n"
+    "%v3 = stablehlo.broadcast_in_dim %v2, dims = [] : (tensor<bf16>) -> "
+    "tensor<4xbf16>\n"
+    "%v9 = stablehlo.broadcast_in_dim %c2, dims = [] : (tensor<i32>) -> "
+    "tensor<4xi32>\n"
+    "%v10 = stablehlo.iota dim = 0 : tensor<4xi32>\n"
+    "%v11 = stablehlo.xor %v10, %v9 : tensor<4xi32>\n"
+    "%v12 = stablehlo.reshape %v11 : (tensor<4xi32>) -> tensor<4x1xi32>\n"
+    "%v13 = \"stablehlo.gather\"(%v3, %v12) {dimension_numbers = "
+    "#stablehlo.gather<offset_dims = [], collapsed_slice_dims = [0], "
+    "start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
+    "array<i64: 1>, indices_are_sorted = false} : (tensor<4xbf16>, "
+    "tensor<4x1xi32>) -> tensor<4xbf16>\n"
+    "%v16 = stablehlo.iota dim = 0 : tensor<4xbf16>\n"
+    "%v17 = stablehlo.add %v16, %v3 : tensor<4xbf16>\n"
+    "%v18 = stablehlo.reshape %v17 : (tensor<4xbf16>) -> tensor<1x4xbf16>\n"
+    "%v19 = stablehlo.dynamic_update_slice %w, %v18, %i, %c1 : "
+    "(tensor<5x4xbf16>, tensor<1x4xbf16>, tensor<i32>, tensor<i32>) -> "
+    "tensor<5x4xbf16>\n"
+    "%v20 = stablehlo.add %i, %c1 : tensor<i32>\n"
+    "stablehlo.return %v20, %v13, %a, %v19 : tensor<i32>, tensor<4xbf16>, "
+    "tensor<4xbf16>, tensor<5x4xbf16> }\n"
+    "return %r#1, %r#2, %r#3, %r#0 : tensor<4xbf16>, tensor<4xbf16>, "
+    "tensor<5x4xbf16>, tensor<i32> }" },
   { "products of a loop over rows", PRODUCTS_OF_A_LOOP("5") },
   { "products of a loop over some rows", PRODUCTS_OF_A_LOOP("3") },
   { "branches",
