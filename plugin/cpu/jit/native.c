@@ -195,7 +195,7 @@ static calx_status *emit_while(cpu_jit_cells *s, const cpu_jit_step *step)
     }
   }
   CALX_TRY(emit_block(s, &step->blocks[0]));
-  const cpu_jit_val more = *cpu_jit_cell_get(s, step->cells[0]);
+  const cpu_jit_val more = cpu_jit_cell_value(s, step->cells[0], CX_HLO_I1);
   if (!cpu_jit_cells_save(s, &at_exit)) return cx_out_of_memory();
   LLVMBuildCondBr(cpu_jit_at(env, level), more.re, body, after);
   LLVMPositionBuilderAtEnd(b, body);
@@ -256,7 +256,9 @@ static calx_status *emit_branches(cpu_jit_cells *s, const cpu_jit_step *step)
 {
   cpu_jit_env *env = s->env;
   const int outer = cpu_jit_cells_level(s);
-  const cpu_jit_val selector = *cpu_jit_cell_get(s, step->cells[0]);
+  const cpu_jit_val selector = cpu_jit_cell_value(
+      s, step->cells[0],
+      step->kind == CPU_JIT_STEP_IF ? CX_HLO_I1 : CX_HLO_I32);
   for (uint32_t i = 0; i < s->of->n_cells; i++) {
     if (is_in_register(s, step, i, CPU_JIT_CELL_READS)) {
       (void)cpu_jit_cell_get(s, i);

@@ -61,9 +61,19 @@ static cpu_jit_val *registers_of(cpu_jit_cells *s, uint32_t cell)
   return s->registers + s->first[cell];
 }
 
+cpu_jit_val cpu_jit_cell_value(cpu_jit_cells *s, uint32_t cell,
+                               cx_hlo_elem elem)
+{
+  cpu_jit_val v;
+  if (s->of->cells[cell].in_register) return *cpu_jit_cell_get(s, cell);
+  cpu_jit_cell_load(s, cell, elem, 1, &v);
+  return v;
+}
+
 const cpu_jit_val *cpu_jit_cell_get(cpu_jit_cells *s, uint32_t cell)
 {
   const cpu_jit_cell *c = &s->of->cells[cell];
+  CX_ASSERT(c->in_register);
   if (!s->known[cell]) {
     cpu_jit_cell_load(s, cell, c->elem, c->n, registers_of(s, cell));
     s->known[cell] = true;

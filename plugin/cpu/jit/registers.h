@@ -30,8 +30,11 @@ LLVMValueRef cpu_jit_cell_address(cpu_jit_cells *s, uint32_t cell);
 // The elements in memory.
 void cpu_jit_cell_load(cpu_jit_cells *s, uint32_t cell, cx_hlo_elem elem,
                        int64_t n, cpu_jit_val *out);
-// The cell's elements, loaded where they are not known. What comes back is
-// valid until the cell is written.
+// The element of a cell of one element, which may have no register.
+cpu_jit_val cpu_jit_cell_value(cpu_jit_cells *s, uint32_t cell,
+                               cx_hlo_elem elem);
+// The elements of a cell with registers, loaded where they are not known. What
+// comes back is valid until the cell is written.
 const cpu_jit_val *cpu_jit_cell_get(cpu_jit_cells *s, uint32_t cell);
 // To the cell's registers, and to its memory where that is read.
 void cpu_jit_cell_put(cpu_jit_cells *s, uint32_t cell, const cpu_jit_val *v);

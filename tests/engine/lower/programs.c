@@ -308,6 +308,34 @@ static const program_case cases[] = {
     "tensor<4xbf16>, tensor<5x4xbf16> }\n"
     "return %r#1, %r#2, %r#3, %r#0 : tensor<4xbf16>, tensor<4xbf16>, "
     "tensor<5x4xbf16>, tensor<i32> }" },
+  // A selector and a predicate that no iteration changes have no registers.
+  { "a loop that branches by what is outside of it",
+    "func.func @main(%k: tensor<i32>, %x: tensor<i32>, %y: tensor<2xf32>) -> "
+    "(tensor<i32>, tensor<2xf32>) {\n"
+    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<5> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%g = stablehlo.compare LT, %k, %x : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n"
+    "%r:3 = stablehlo.while(%i = %c, %a = %x, %b = %y) : tensor<i32>, "
+    "tensor<i32>, tensor<2xf32>\n"
+    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "%v = \"stablehlo.case\"(%k) ({\n"
+    "%t = stablehlo.add %a, %i : tensor<i32>\n"
+    "stablehlo.return %t : tensor<i32> }, {\n"
+    "%t = stablehlo.subtract %i, %a : tensor<i32>\n"
+    "stablehlo.return %t : tensor<i32> }) : (tensor<i32>) -> tensor<i32>\n"
+    "%w = \"stablehlo.if\"(%g) ({\n"
+    "%t = stablehlo.add %b, %y : tensor<2xf32>\n"
+    "stablehlo.return %t : tensor<2xf32> }, {\n"
+    "%t = stablehlo.negate %b : tensor<2xf32>\n"
+    "stablehlo.return %t : tensor<2xf32> }) : (tensor<i1>) -> "
+    "tensor<2xf32>\n"
+    "stablehlo.return %j, %v, %w : tensor<i32>, tensor<i32>, "
+    "tensor<2xf32> }\n"
+    "return %r#1, %r#2 : tensor<i32>, tensor<2xf32> }" },
   { "products of a loop over rows", PRODUCTS_OF_A_LOOP("5") },
   { "products of a loop over some rows", PRODUCTS_OF_A_LOOP("3") },
   { "branches",
