@@ -227,13 +227,12 @@ static calx_status *read_sections(cx_hlo_bytecode *b, cx_hlo_bytes in)
 static void reserve(cx_hlo_bytecode *b)
 {
   const cx_hlo_bytes program = b->sections[CX_HLO_SECTION_PROGRAM];
-  const size_t bytes = 20 * (size_t)(program.end - program.at);
-  const size_t least = 1 << 20;  // of what is worth a huge page
-  const size_t most = 256 * least;
-  if (bytes < least) return;
-  (void)cx_arena_reserve(&b->r->module->arena, bytes < 2 * least ? 2 * least
-                                               : bytes > most    ? most
-                                                                 : bytes);
+  const size_t page = 2 << 20, most = 256 << 20;
+  size_t bytes = 20 * (size_t)(program.end - program.at);
+  if (bytes < page / 2) return;
+  if (bytes < page) bytes = page;
+  if (bytes > most) bytes = most;
+  (void)cx_arena_reserve(&b->r->module->arena, bytes);
 }
 
 static calx_status *read_file(cx_hlo_bytecode *b, cx_hlo_bytes in)

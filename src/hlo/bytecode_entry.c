@@ -117,10 +117,8 @@ static calx_status *open_entry(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   e->is_open = false;
   b->n_open--;
   e->is_read = true;
-  if (is_type && cx_hlo_bytes_parts(&e->type) > b->parts) {
-    b->parts = cx_hlo_bytes_parts(&e->type);
-  }
-  e->parts = b->parts + data_parts(e, is_type);
+  const size_t in_type = is_type ? cx_hlo_bytes_parts(&e->type) : 0;
+  e->parts = (in_type > b->parts ? in_type : b->parts) + data_parts(e, is_type);
   e->height = r->deepest - r->depth;
   b->parts = parts;
   r->deepest = deepest;

@@ -133,9 +133,13 @@ calx_status *cx_hlo_bytes_signed(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 // A float of 64 bits, as a number with a sign.
 calx_status *cx_hlo_bytes_double(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                  double *out) CALX_MUST_USE;
-// A number of things that have a byte or more each in the rest of the input.
+// The errors of the two functions below.
 calx_status *cx_hlo_bytes_no_count(cx_hlo_bytecode *b, const char *at,
                                    size_t left, uint64_t v) CALX_MUST_USE;
+calx_status *cx_hlo_bytes_no_index(cx_hlo_bytecode *b, const char *at,
+                                   size_t limit, const char *what,
+                                   uint64_t v) CALX_MUST_USE;
+// A number of things that have a byte or more each in the rest of the input.
 static inline calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b,
                                               cx_hlo_bytes *in, size_t *out)
 {
@@ -147,9 +151,6 @@ static inline calx_status *cx_hlo_bytes_count(cx_hlo_bytecode *b,
   return v <= left ? NULL : cx_hlo_bytes_no_count(b, at, left, v);
 }
 // A number below `limit`; `what` it is the number of.
-calx_status *cx_hlo_bytes_no_index(cx_hlo_bytecode *b, const char *at,
-                                   size_t limit, const char *what,
-                                   uint64_t v) CALX_MUST_USE;
 static inline calx_status *cx_hlo_bytes_index(cx_hlo_bytecode *b,
                                               cx_hlo_bytes *in, size_t limit,
                                               const char *what, size_t *out)

@@ -149,8 +149,9 @@ static calx_status *read_all(const cx_hlo_module *m, cx_arena *arena,
 
 // ---- one mesh ----
 
-// The devices of one place along the axes [0, i), of all meshes, in rising
-// order: ends[0] is 1. False: too many, or one does not divide the next.
+// For each number of leading axes of each mesh the product of their sizes, all
+// of them once and in rising order; ends[0] is 1. False: there are too many, or
+// one does not divide the next.
 static bool find_ends(const meshes *all, int64_t *ends, size_t *n)
 {
   ends[0] = 1;
@@ -194,8 +195,8 @@ static calx_status *refine(const meshes *all, cx_arena *arena,
   return NULL;
 }
 
-// The axis of `mesh` that begins behind `begin` devices and has `size`, as a
-// run of the axes of `of`.
+// An axis of this size, as a run of the axes of `of`; `begin` is the product of
+// the sizes of the axes before it.
 static cx_spmd_axis run_of(const cx_spmd_mesh *of, int64_t begin, int64_t size)
 {
   cx_spmd_axis run = { .first = 0 };

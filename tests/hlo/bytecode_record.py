@@ -6,9 +6,9 @@ types and attributes of all, and writes each to the folder OUT as bytecode (NN.b
 serialize_portable_artifact of jaxlib) and as the text that jaxlib reads from it
 (NN.mlir), and large.bc, a function of 400,000 constants. name.bc, literal.bc and
 line.bc use a name, a literal and a file's name of 1 MiB 20,000 times; those of
-bytecode_repeated.py are like them. sN.bc are programs with
-operations and attributes of Shardy and of CHLO, which becomes composites. tests/hlo/bytecode.tar.xz is
-such a folder, made with jaxlib 0.10.2.
+bytecode_repeated.py are like them. sN.bc are programs with operations and attributes of
+Shardy and of CHLO, which becomes composites. tests/hlo/bytecode.tar.xz is such a folder,
+made with jaxlib 0.10.2.
 """
 
 import pathlib

@@ -1,11 +1,11 @@
 // api/meet: how the processes of a world meet through their caller's key-value
 // store, as JAX's distributed runtime offers one.
 //
-// Each process puts a card that says what it is, and reads the cards of all
-// others. So all know which of them are of one host. The first process of a
-// host makes the shared segment; the others open it through /proc, and say so
-// before the first one goes on. What another process has put is data from
-// outside: it is bounded and checked.
+// Each process puts a record of itself, and reads those of all others. So all
+// know which of them are of one host. The first process of a host makes the
+// shared segment; the others open it through /proc, and say so before the first
+// one goes on. What another process has put is data from outside: it is bounded
+// and checked.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,18 +18,18 @@
 #include "base/alloc.h"
 #include "base/host.h"
 
-// ---- cards ----
+// ---- records ----
 
-typedef struct card {
+typedef struct process_record {
   uint32_t devices;
   int64_t pid;
   char host[33], build[33];  // hashes, in hexadecimal
-} card;
+} process_record;
 
-static calx_status *put_card(const cpu_api_store *s)
+static calx_status *put_record(const cpu_api_store *s)
 {
   cx_hash build;
-  card own = { 0 };
+  process_record own = { 0 };
   char text[CPU_API_STORE_TEXT];
   CALX_TRY(calx_cpu_identity(&build));
   cx_hash_hex(build, own.build);
@@ -39,8 +39,8 @@ static calx_status *put_card(const cpu_api_store *s)
   return cpu_api_store_put(s, "process", text);
 }
 
-static calx_status *get_card(const cpu_api_store *s, uint32_t process,
-                             card *out)
+static calx_status *get_record(const cpu_api_store *s, uint32_t process,
+                               process_record *out)
 {
   char text[CPU_API_STORE_TEXT];
   int end = 0;
@@ -59,8 +59,9 @@ static calx_status *get_card(const cpu_api_store *s, uint32_t process,
                   (unsigned)process, plain);
 }
 
-static calx_status *check_card(const cpu_api_store *s, const card *own,
-                               const card *c, uint32_t process)
+static calx_status *check_record(const cpu_api_store *s,
+                                 const process_record *own,
+                                 const process_record *c, uint32_t process)
 {
   if (c->devices != own->devices) {
     return cx_invalid(
@@ -76,14 +77,14 @@ static calx_status *check_card(const cpu_api_store *s, const card *own,
                   (unsigned)process, (unsigned)s->world->process);
 }
 
-static calx_status *get_cards(const cpu_api_store *s, card *all)
+static calx_status *get_records(const cpu_api_store *s, process_record *all)
 {
   const cpu_api_world *w = s->world;
   for (uint32_t i = 0; i < w->n_processes; i++) {
-    CALX_TRY(get_card(s, i, &all[i]));
+    CALX_TRY(get_record(s, i, &all[i]));
   }
   for (uint32_t i = 0; i < w->n_processes; i++) {
-    CALX_TRY(check_card(s, &all[w->process], &all[i], i));
+    CALX_TRY(check_record(s, &all[w->process], &all[i], i));
   }
   return NULL;
 }
@@ -91,7 +92,7 @@ static calx_status *get_cards(const cpu_api_store *s, card *all)
 // ---- hosts ----
 
 // The processes of a host must follow each other.
-static calx_status *find_hosts(const card *all, cpu_api_world *w)
+static calx_status *find_hosts(const process_record *all, cpu_api_world *w)
 {
   uint32_t first = 0;  // of the host of process i
   w->n_hosts = 1;
@@ -130,8 +131,9 @@ static calx_status *share_segment(const cpu_api_store *s, cpu_api_meeting *out)
   calx_status *status = cpu_api_store_put(s, "segment", text);
   for (uint32_t i = 1; i < w->host_processes && status == NULL; i++) {
     status = cpu_api_store_get(s, "opened", w->host_first + i, text);
-    if (status != NULL || strcmp(text, "yes") == 0) continue;
-    status = cpu_api_store_failed(w->host_first + i);
+    if (status == NULL && strcmp(text, "yes") != 0) {
+      status = cpu_api_store_failed(w->host_first + i);
+    }
   }
   return status;
 }
@@ -171,11 +173,11 @@ static calx_status *open_segment(const cpu_api_store *s, cpu_api_meeting *out)
 
 // ---- meeting ----
 
-static calx_status *meet(const cpu_api_store *s, card *all, cpu_api_world *w,
-                         cpu_api_meeting *out)
+static calx_status *meet(const cpu_api_store *s, process_record *all,
+                         cpu_api_world *w, cpu_api_meeting *out)
 {
-  CALX_TRY(put_card(s));
-  CALX_TRY(get_cards(s, all));
+  CALX_TRY(put_record(s));
+  CALX_TRY(get_records(s, all));
   CALX_TRY(find_hosts(all, w));
   out->pids = cx_calloc(w->host_processes, sizeof *out->pids);
   if (out->pids == NULL) return cx_out_of_memory();
@@ -191,7 +193,7 @@ static calx_status *meet(const cpu_api_store *s, card *all, cpu_api_world *w,
 calx_status *cpu_api_meet(const cpu_api_store *store, cpu_api_world *w,
                           cpu_api_meeting *out)
 {
-  card *all = cx_calloc(w->n_processes, sizeof *all);
+  process_record *all = cx_calloc(w->n_processes, sizeof *all);
   if (all == NULL) return cx_out_of_memory();
   calx_status *status = meet(store, all, w, out);
   cx_free(all);

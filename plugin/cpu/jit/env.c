@@ -59,6 +59,15 @@ LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e)
   }
 }
 
+unsigned cpu_jit_bytes_of(LLVMTypeRef t)
+{
+  switch (LLVMGetTypeKind(t)) {
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t) / 8;
+    case LLVMFloatTypeKind: return 4;
+    default: return 8;
+  }
+}
+
 LLVMTypeRef cpu_jit_wide_type(cpu_jit_env *env, LLVMTypeRef scalar)
 {
   return LLVMVectorType(scalar, (unsigned)env->lanes);
@@ -88,15 +97,6 @@ int64_t cpu_jit_elements(const cx_hlo_value *v)
 }
 
 // ---- constants ----
-
-unsigned cpu_jit_bytes_of(LLVMTypeRef t)
-{
-  switch (LLVMGetTypeKind(t)) {
-    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t) / 8;
-    case LLVMFloatTypeKind: return 4;
-    default: return 8;
-  }
-}
 
 LLVMValueRef cpu_jit_i64(cpu_jit_env *env, int64_t v)
 {

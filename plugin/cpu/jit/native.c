@@ -187,7 +187,7 @@ static calx_status *emit_while(cpu_jit_cells *s, const cpu_jit_step *step)
   if (phis == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < n; i++) {
     if (is_in_register(s, step, i, CPU_JIT_CELL_CARRIES)) {
-      cpu_jit_cell_phis(s, i, b, &before, level, phis);
+      cpu_jit_cell_phis(s, i, b, before.registers, level, phis);
       cpu_jit_cell_incoming(s, i, phis, before.registers, entry);
       cpu_jit_cell_set(s, i, phis);
     } else if (is_in_register(s, step, i, CPU_JIT_CELL_WRITES)) {
@@ -242,8 +242,7 @@ static calx_status *emit_branch(cpu_jit_cells *s, const cpu_jit_step *step,
   for (uint32_t i = 0; i < s->of->n_cells; i++) {
     if (!is_in_register(s, step, i, CPU_JIT_CELL_CARRIES)) continue;
     if (number == 0) {
-      const cpu_jit_cells_saved now = { s->registers, s->known };
-      cpu_jit_cell_phis(s, i, env->level[level], &now, outer, phis);
+      cpu_jit_cell_phis(s, i, env->level[level], s->registers, outer, phis);
     }
     cpu_jit_cell_incoming(s, i, phis, s->registers, end);
   }

@@ -150,12 +150,11 @@ static cpu_jit_val new_phi(LLVMBuilderRef b, cpu_jit_val like, int level)
 }
 
 void cpu_jit_cell_phis(cpu_jit_cells *s, uint32_t cell, LLVMBuilderRef b,
-                       const cpu_jit_cells_saved *like, int level,
-                       cpu_jit_val *phis)
+                       const cpu_jit_val *like, int level, cpu_jit_val *phis)
 {
   const uint32_t first = s->first[cell];
   for (int64_t i = 0; i < s->of->cells[cell].n; i++) {
-    phis[first + i] = new_phi(b, like->registers[first + i], level);
+    phis[first + i] = new_phi(b, like[first + i], level);
   }
 }
 

@@ -48,11 +48,10 @@ void cpu_jit_cells_restore(cpu_jit_cells *s, const cpu_jit_cells_saved *from);
 void cpu_jit_cell_set(cpu_jit_cells *s, uint32_t cell, const cpu_jit_val *from);
 void cpu_jit_cell_set_level(cpu_jit_cells *s, uint32_t cell, int level);
 
-// Phis of the cell's registers at the builder's place, in `phis`, which has
-// room for all cells'; and what comes to them from one block.
+// Phis of the cell's registers at the builder's place, of the types of `like`,
+// in `phis`; and what comes to them from one block. All lists have all cells'.
 void cpu_jit_cell_phis(cpu_jit_cells *s, uint32_t cell, LLVMBuilderRef b,
-                       const cpu_jit_cells_saved *like, int level,
-                       cpu_jit_val *phis);
+                       const cpu_jit_val *like, int level, cpu_jit_val *phis);
 void cpu_jit_cell_incoming(cpu_jit_cells *s, uint32_t cell, cpu_jit_val *phis,
                            const cpu_jit_val *from, LLVMBasicBlockRef block);
 

@@ -175,16 +175,16 @@ static void test_early_end(void **state)
 
 // A store for one process: it answers for all others.
 typedef struct liar {
-  char own[256];       // the card of the process itself
-  const char *card;    // of the others; NULL: they do not arrive
-  size_t card_size;    // 0: strlen(card)
+  char own[256];       // the record of the process itself
+  const char *record;  // of the others; NULL: they do not arrive
+  size_t record_size;  // 0: strlen(record)
   const char *odd;     // of process 1, where it differs; NULL: it does not
   const char *answer;  // to all other keys
   const char *made;    // to the last one, where it differs; NULL: it does not
   int process;
   bool refuses;
   bool gave_up;  // the process
-  int asked;     // the last process that a key without a card was asked of
+  int asked;     // the last process that a key without a record was asked of
 } liar;
 
 static PJRT_Error *keep_own(PJRT_KeyValuePutCallback_Args *args)
@@ -202,8 +202,9 @@ static PJRT_Error *keep_own(PJRT_KeyValuePutCallback_Args *args)
   return NULL;
 }
 
-// "$D", "$P", "$H" and "$B" stand for the parts of the own card.
-static void write_card(const liar *l, const char *from, char *out, size_t room)
+// "$D", "$P", "$H" and "$B" stand for the parts of the own record.
+static void write_record(const liar *l, const char *from, char *out,
+                         size_t room)
 {
   char parts[4][64] = { "" };
   assert_int_equal(sscanf(l->own, "%63s %63s %63s %63s", parts[0], parts[1],
@@ -228,23 +229,24 @@ static PJRT_Error *tell_lies(PJRT_KeyValueGetCallback_Args *args)
   liar *l = args->user_arg;
   char text[512];
   const int of = args->key[args->key_size - 1] - '0';
-  const bool card = memmem(args->key, args->key_size, "/process/", 9) != NULL;
+  const bool record = memmem(args->key, args->key_size, "/process/", 9) != NULL;
   assert_true(isdigit((unsigned char)args->key[args->key_size - 1]));
   assert_true(args->timeout_in_ms > 0 && args->timeout_in_ms <= 7000);
-  if (card && of == l->process)
+  if (record && of == l->process)
     return store_answer(args, l->own, strlen(l->own));
-  if (!card) l->asked = of;
+  if (!record) l->asked = of;
   const bool made = memmem(args->key, args->key_size, "/made/", 6) != NULL;
   const char *from = made && l->made != NULL     ? l->made
-                     : !card                     ? l->answer
+                     : !record                   ? l->answer
                      : of == 1 && l->odd != NULL ? l->odd
-                                                 : l->card;
+                                                 : l->record;
   if (from == NULL) {
     return store_refuse(args->callback_error, PJRT_Error_Code_DEADLINE_EXCEEDED,
                         "nothing came");
   }
-  if (card && l->card_size != 0) return store_answer(args, from, l->card_size);
-  write_card(l, from, text, sizeof text);
+  if (record && l->record_size != 0)
+    return store_answer(args, from, l->record_size);
+  write_record(l, from, text, sizeof text);
   return store_answer(args, text, strlen(text));
 }
 
@@ -263,7 +265,7 @@ static const char *const same = "$D $P $H $B";
 static const char *const elsewhere =
     "$D $P 00000000000000000000000000000000 $B";
 
-static void test_cards(void **state)
+static void test_records(void **state)
 {
   (void)state;
   static const char zeros[300] = { 0 };
@@ -280,19 +282,20 @@ static void test_cards(void **state)
     "\033[2J 1 1 1",
   };
   setenv("CALX_COLLECTIVE_TIMEOUT_S", "7", 1);
-  check_lie((liar){ .card = NULL }, 2, 4, "process 1 of 2 was awaited");
-  check_lie((liar){ .card = NULL }, 2, 4, "at most 7 s");
+  check_lie((liar){ .record = NULL }, 2, 4, "process 1 of 2 was awaited");
+  check_lie((liar){ .record = NULL }, 2, 4, "at most 7 s");
   check_lie((liar){ .refuses = true }, 2, 6, "no room");
-  check_lie((liar){ .card = "no" }, 2, 10, "process 1 could not make its");
+  check_lie((liar){ .record = "no" }, 2, 10, "process 1 could not make its");
   for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
-    check_lie((liar){ .card = damaged[i] }, 2, 15, "does not understand");
+    check_lie((liar){ .record = damaged[i] }, 2, 15, "does not understand");
   }
-  check_lie((liar){ .card = zeros, .card_size = 20 }, 2, 15, "understand");
-  check_lie((liar){ .card = zeros, .card_size = 300 }, 2, 15, "has 300 bytes");
-  check_lie((liar){ .card = "7 $P $H $B" }, 2, 3,
+  check_lie((liar){ .record = zeros, .record_size = 20 }, 2, 15, "understand");
+  check_lie((liar){ .record = zeros, .record_size = 300 }, 2, 15,
+            "has 300 bytes");
+  check_lie((liar){ .record = "7 $P $H $B" }, 2, 3,
             "process 1 has 7 devices, process 0 has 1");
-  check_lie((liar){ .card = "$D $P $H 00000000000000000000000000000000" }, 2, 9,
-            "processes 1 and 0 have different builds");
+  check_lie((liar){ .record = "$D $P $H 00000000000000000000000000000000" }, 2,
+            9, "processes 1 and 0 have different builds");
   unsetenv("CALX_COLLECTIVE_TIMEOUT_S");
 }
 
@@ -300,15 +303,15 @@ static void test_hosts(void **state)
 {
   (void)state;
   setenv("CALX_COLLECTIVE_TIMEOUT_S", "7", 1);
-  check_lie((liar){ .card = same, .odd = elsewhere }, 3, 3,
+  check_lie((liar){ .record = same, .odd = elsewhere }, 3, 3,
             "processes 0 and 2 are of one host, process 1 between them");
   // One process on each of two hosts, and two after one: by MPI.
-  check_lie((liar){ .card = elsewhere }, 2, 9, "none of PMI_FD, PMI_PORT");
-  check_lie((liar){ .card = elsewhere, .answer = "yes" }, 3, 9, "PMI_PORT");
+  check_lie((liar){ .record = elsewhere }, 2, 9, "none of PMI_FD, PMI_PORT");
+  check_lie((liar){ .record = elsewhere, .answer = "yes" }, 3, 9, "PMI_PORT");
   // The second process of the second host asks the first one.
   const liar l = check_lie(
-      (liar){ .process = 2, .card = elsewhere, .odd = same, .answer = "x" }, 3,
-      15, "which process 1 makes");
+      (liar){ .process = 2, .record = elsewhere, .odd = same, .answer = "x" },
+      3, 15, "which process 1 makes");
   assert_int_equal(l.asked, 1);
   unsetenv("CALX_COLLECTIVE_TIMEOUT_S");
 }
@@ -317,26 +320,27 @@ static void test_segment(void **state)
 {
   (void)state;
   setenv("CALX_COLLECTIVE_TIMEOUT_S", "7", 1);
-  check_lie((liar){ .card = same, .answer = "no" }, 2, 10,
+  check_lie((liar){ .record = same, .answer = "no" }, 2, 10,
             "process 1 could not make its client");
-  check_lie((liar){ .card = same, .answer = "yes", .made = "no" }, 2, 10,
+  check_lie((liar){ .record = same, .answer = "yes", .made = "no" }, 2, 10,
             "could not make its client");
-  check_lie((liar){ .card = same }, 2, 4, "process 1 of 2 was awaited");
-  check_lie((liar){ .process = 1, .card = same, .answer = "no" }, 2, 10,
+  check_lie((liar){ .record = same }, 2, 4, "process 1 of 2 was awaited");
+  check_lie((liar){ .process = 1, .record = same, .answer = "no" }, 2, 10,
             "process 0 could not make its client");
-  check_lie((liar){ .process = 1, .card = same, .answer = "-1" }, 2, 15,
+  check_lie((liar){ .process = 1, .record = same, .answer = "-1" }, 2, 15,
             "'-1' is no number of a descriptor");
-  check_lie((liar){ .process = 1, .card = same, .answer = "12abc" }, 2, 15,
+  check_lie((liar){ .process = 1, .record = same, .answer = "12abc" }, 2, 15,
             "'12abc' is no number of a descriptor");
-  check_lie((liar){ .process = 1, .card = same, .answer = "9999" }, 2, 9,
+  check_lie((liar){ .process = 1, .record = same, .answer = "9999" }, 2, 9,
             "cannot open '/proc/");
-  check_lie((liar){ .process = 1, .card = "$D 999999999 $H $B", .answer = "0" },
-            2, 9, "cannot open '/proc/999999999/fd/0'");
+  check_lie(
+      (liar){ .process = 1, .record = "$D 999999999 $H $B", .answer = "0" }, 2,
+      9, "cannot open '/proc/999999999/fd/0'");
   int pipe_of[2];
   char number[16];
   assert_int_equal(pipe(pipe_of), 0);
   snprintf(number, sizeof number, "%d", pipe_of[0]);
-  check_lie((liar){ .process = 1, .card = same, .answer = number }, 2, 3,
+  check_lie((liar){ .process = 1, .record = same, .answer = number }, 2, 3,
             "is no shared segment");
   close(pipe_of[0]);
   close(pipe_of[1]);
@@ -349,7 +353,7 @@ int main(void)
     HOST_TEST(test_two_by_two), HOST_TEST(test_three),
     HOST_TEST(test_again),      HOST_TEST(test_different_programs),
     HOST_TEST(test_killed),     HOST_TEST(test_early_end),
-    HOST_TEST(test_cards),      HOST_TEST(test_hosts),
+    HOST_TEST(test_records),    HOST_TEST(test_hosts),
     HOST_TEST(test_segment)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
