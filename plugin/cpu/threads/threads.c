@@ -28,6 +28,7 @@
 #include "base/alloc.h"
 #include "base/futex.h"
 #include "base/thread.h"
+#include "threads/spread.h"
 
 #define SPIN_NS 20000
 #define CACHE_LINES 128  // between words of different threads, with prefetching
@@ -43,6 +44,7 @@ typedef struct worker {
   wake_word posted;
   // The last job that was begun by the worker or cancelled by the owner.
   _Atomic uint32_t claimed;
+  _Atomic int core;  // on which it was at its last job; -1: it had none
   cpu_threads *threads;
   int rank;
   cx_thread thread;
@@ -149,6 +151,7 @@ static void work(void *user)
     if (!atomic_compare_exchange_strong(&me->claimed, &before, seen + 1)) {
       continue;  // cancelled
     }
+    atomic_store_explicit(&me->core, cpu_threads_core(), memory_order_relaxed);
     here = (cpu_threads_position){ t, me->rank, t->members };
     t->fn(t->user, me->rank);
     here = (cpu_threads_position){ NULL, 0, 1 };
@@ -192,6 +195,7 @@ static calx_status *start_workers(cpu_threads *t)
     worker *w = &t->workers[t->started];
     reset(&w->posted);
     atomic_store(&w->claimed, 0);
+    atomic_store(&w->core, -1);
     w->threads = t;
     w->rank = t->started + 1;
     status = cpu_threads_spawn(&w->thread, work, w);
@@ -230,6 +234,27 @@ static void post(cpu_threads *t, int i)
   wake(&t->workers[i].posted);
 }
 
+// Posts the job to the workers of all members. One that shares its core with
+// another member is moved, where each may have a core of its own.
+static void post_job(cpu_threads *t, int members)
+{
+  if (t->spin_ns == 0) {
+    for (int i = 0; i < members - 1; i++) post(t, i);
+    return;
+  }
+  cpu_threads_taken taken = { 0 };
+  cpu_threads_take(&taken, cpu_threads_core());
+  for (int i = 0; i < members - 1; i++) {
+    worker *w = &t->workers[i];
+    int core = atomic_load_explicit(&w->core, memory_order_relaxed);
+    cpu_set_t allowed;
+    bool moved = !cpu_threads_take(&taken, core) &&
+                 cpu_threads_move(w->thread.handle, &taken, &allowed);
+    post(t, i);
+    if (moved) cpu_threads_moved(w->thread.handle, &allowed);
+  }
+}
+
 // Cancels the job for workers that have not begun.
 static void cancel(cpu_threads *t, int members)
 {
@@ -255,7 +280,7 @@ static void run_job(cpu_threads *t, int members, cpu_threads_parallel_fn *fn,
   t->members = members;
   atomic_store_explicit(&t->left.value, (uint32_t)members - 1,
                         memory_order_relaxed);
-  for (int i = 0; i < members - 1; i++) post(t, i);
+  post_job(t, members);
   here = (cpu_threads_position){ t, 0, members };
   inside = true;
   fn(user, 0);

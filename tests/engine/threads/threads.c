@@ -1,4 +1,5 @@
 // The pool: loops cover their range once, teams run at once, forks work.
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
+#include "support/skip.h"
 #include "threads/threads.h"
 
 #define MANY 10007
@@ -286,6 +288,51 @@ static void a_forked_child_has_its_own_workers(void **state)
 }
 #endif
 
+// ---- cores ------------------------------------------------------------------
+
+typedef struct member {
+  pthread_t thread;
+  int core;
+} member;
+
+static void note_core(void *user, int rank)
+{
+  member *m = (member *)user + rank;
+  m->core = sched_getcpu();
+  m->thread = pthread_self();
+}
+
+static void allow(pthread_t thread, const cpu_set_t *cores)
+{
+  assert_int_equal(pthread_setaffinity_np(thread, sizeof *cores, cores), 0);
+}
+
+// A kernel without CONFIG_SCHED_MC leaves a thread on the core where it was.
+static void members_of_a_job_have_cores_of_their_own(void **state)
+{
+  (void)state;
+  if (cpu_threads_cores() < 2) SKIP_HERE("one core only");
+  cpu_threads *pool = make(2);
+  member m[2];
+  cpu_threads_parallel(pool, 2, note_core, m);
+  pthread_t worker = m[1].thread;
+  cpu_set_t all, one, found;
+  assert_int_equal(pthread_getaffinity_np(worker, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  CPU_SET(m[0].core, &one);
+  allow(pthread_self(), &one);
+  allow(worker, &one);
+  cpu_threads_parallel(pool, 2, note_core, m);
+  assert_int_equal(m[1].core, m[0].core);  // it may run nowhere else
+  allow(worker, &all);
+  cpu_threads_parallel(pool, 2, note_core, m);
+  assert_int_not_equal(m[1].core, m[0].core);
+  assert_int_equal(pthread_getaffinity_np(worker, sizeof found, &found), 0);
+  assert_true(CPU_EQUAL(&found, &all));
+  allow(pthread_self(), &all);
+  cpu_threads_free(pool);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -297,6 +344,7 @@ int main(void)
     cmocka_unit_test(entered_pool_is_told),
     cmocka_unit_test(sizes_out_of_range),
     cmocka_unit_test(two_users_of_one_pool),
+    cmocka_unit_test(members_of_a_job_have_cores_of_their_own),
 #if !defined(__SANITIZE_THREAD__)
     cmocka_unit_test(a_forked_child_has_its_own_workers),
 #endif
