@@ -1,9 +1,10 @@
 // threads/spread: keeps the threads of a job on different cores.
 //
-// A kernel may wake a thread on the core of the thread that wakes it while other
-// cores are idle (Linux does without CONFIG_SCHED_MC, as small virtual machines
-// are configured, until it balances the cores). oneDNN's barriers spin, so each
-// barrier of two threads on one core then takes a time slice, 4 ms.
+// A kernel may wake a thread on the core of the thread that wakes it while
+// other cores are idle (Linux does without CONFIG_SCHED_MC, as small virtual
+// machines are configured, until it balances the cores). oneDNN's barriers
+// spin, so each barrier of two threads on one core then takes a time slice, 4
+// ms.
 #ifndef CPU_THREADS_SPREAD_H
 #define CPU_THREADS_SPREAD_H
 

@@ -1,10 +1,5 @@
 // threads/threads: see threads.h.
 //
-// A loop is cut into more chunks than there are threads. Each thread has a
-// range of them, the same for the same n, and then takes chunks of the other
-// ranges. So a thread that loses its core delays one chunk at most. A thread
-// that has not begun when no chunk is left is not waited for.
-//
 // Each worker has a counter of the jobs posted to it, `posted`. So a job wakes,
 // and waits for, only the workers that take part, and no worker reads a job
 // that is not its own. A thread that waits (a worker for a job, the caller for
@@ -28,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/futex.h"
 #include "base/thread.h"
+#include "threads/job.h"
 #include "threads/spread.h"
 
 #define SPIN_NS 20000
@@ -358,69 +354,17 @@ void cpu_threads_parallel(cpu_threads *t, int n, cpu_threads_parallel_fn *fn,
   disown(t);
 }
 
-// ---- loops ------------------------------------------------------------------
-
-#define CHUNKS_PER_THREAD 4
-#define MAX_RANGES 64
-
-// The chunks [next, end) are still to be done.
-typedef struct chunk_range {
-  _Atomic int64_t next;
-  int64_t end;
-  char apart[CACHE_LINES - 16];
-} chunk_range;
-
-typedef struct loop {
-  cpu_threads_body *body;
-  void *user;
-  int64_t n, chunks;
-  int n_ranges;
-  chunk_range *ranges;
-} loop;
-
-// The start of chunk p. The sizes of chunks differ by one at most.
-static int64_t start_of(const loop *l, int64_t p)
+int cpu_threads_try_take(cpu_threads *t, int members)
 {
-  int64_t each = l->n / l->chunks, rest = l->n % l->chunks;
-  return p * each + (p < rest ? p : rest);
-}
-
-static void run_chunks(void *user, int rank)
-{
-  loop *l = user;
-  for (int k = 0; k < l->n_ranges; k++) {
-    chunk_range *at = &l->ranges[(rank + k) % l->n_ranges];
-    int64_t p;
-    while ((p = atomic_fetch_add_explicit(&at->next, 1, memory_order_relaxed)) <
-           at->end) {
-      l->body(l->user, start_of(l, p), start_of(l, p + 1));
-    }
-  }
-}
-
-void cpu_threads_for(cpu_threads *t, int64_t n, int64_t grain,
-                     cpu_threads_body *body, void *user)
-{
-  if (n <= 0) return;
-  int64_t chunks = grain > 1 ? n / grain : n;
-  int members = chunks < t->size ? (int)chunks : t->size;
-  if (members <= 1 || inside || !try_own(t)) {
-    body(user, 0, n);
-    return;
-  }
+  if (inside || !try_own(t)) return 0;
   calx_status_free(start_workers(t));
-  if (members > t->started + 1) members = t->started + 1;
-  if (chunks > (int64_t)members * CHUNKS_PER_THREAD) {
-    chunks = (int64_t)members * CHUNKS_PER_THREAD;
-  }
-  const int n_ranges = members < MAX_RANGES ? members : MAX_RANGES;
-  chunk_range ranges[MAX_RANGES];
-  for (int i = 0; i < n_ranges; i++) {
-    atomic_init(&ranges[i].next, chunks * i / n_ranges);
-    ranges[i].end = chunks * (i + 1) / n_ranges;
-  }
-  loop l = { body, user, n, chunks, n_ranges, ranges };
-  run_job(t, members, run_chunks, &l, false);
+  return members > t->started + 1 ? t->started + 1 : members;
+}
+
+void cpu_threads_run_taken(cpu_threads *t, int members,
+                           cpu_threads_parallel_fn *fn, void *user)
+{
+  run_job(t, members, fn, user, false);
   disown(t);
 }
 
