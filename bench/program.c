@@ -3,9 +3,10 @@
 //   program FILE [--plugin=NAME] [--seconds=S]
 //
 // Prints the parser's speed (ours), the time to compile, to serialise and to
-// read back, the first step, the median step and the peak of memory, and for
-// comparison the sum of the magnitudes of each of the first results after one
-// step. Arguments: text.h.
+// read back, what the step computes and what it reads and writes at least, the
+// first step, the median step and the peak of memory, and for comparison the
+// sum of the magnitudes of each of the first results after one step. Arguments:
+// text.h.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,22 @@ static void serialise(const bench_run *r)
   cx_free(bytes);
 }
 
+// What the step cannot do without: its operations, and its arguments and
+// results in memory.
+static void print_work(const bench_run *r)
+{
+  double flops = 0;
+  cx_pjrt_executable_stats bytes;
+  calx_status *status = cx_pjrt_executable_cost(r->executable, "flops", &flops);
+  if (status == NULL) status = cx_pjrt_executable_memory(r->executable, &bytes);
+  if (status == NULL) {
+    printf("work        %8.3f GFLOP  %.3f MB of arguments and results\n",
+           flops / 1e9,
+           (double)(bytes.arguments + bytes.outputs - bytes.aliased) / 1e6);
+  }
+  calx_status_free(status);
+}
+
 static void run(bench_run *r, double seconds)
 {
   double ms = 0;
@@ -99,6 +116,7 @@ int main(int argc, char **argv)
   bench_run r;
   bench_need(bench_run_open(&p, client, &r));
   printf("compile     %8.2f ms\n", r.compile_ms);
+  print_work(&r);
   serialise(&r);
   run(&r, seconds);
   printf("peak memory %8.0f MiB\n", bench_peak_mib());

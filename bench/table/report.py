@@ -49,16 +49,35 @@ def joined(values):
     return " / ".join(values) if any(v != "-" for v in values) else "-"
 
 
-def line_of(row, times):
-    best, ours, ratios = [], [], []
+def best_rates(log):
+    """threads -> GFLOP/s and GB/s of the undisturbed machine."""
+    return {threads: [max((x[field] for x in log if field in x and x["threads"] == threads),
+                          default=None) for field in ("gflops", "gbytes")]
+            for threads in THREADS}
+
+
+def limit_of(row, threads, log, rates):
+    """ms in which the machine could compute a step and read what it is given."""
+    works = [x for x in log if x["row"] == row.name and "gflop" in x]
+    if not works or None in rates[threads]:
+        return None
+    gflops, gbytes = rates[threads]
+    return max(works[-1]["gflop"] / gflops * 1e3, works[-1]["mb"] / gbytes)
+
+
+def line_of(row, times, log, rates):
+    best, ours, ratios, limits = [], [], [], []
     for threads in THREADS:
         at = times.get((row.name, threads), {})
         found = ratio_of(at)
         ours.append(ms(at["ours"]) if "ours" in at else "-")
         best.append(f"{found[0]} {ms(at[found[0]])}" if found else "-")
         ratios.append(f"{found[1]:.2f}" if found else "-")
+        limit = limit_of(row, threads, log, rates)
+        limits.append(ms(limit) if limit else "-")
     target = joined([f"{t:g}" for t in row.target]) if row.target else "-"
-    return f"| {row.title} | {joined(best)} | {joined(ours)} | {joined(ratios)} | {target} |"
+    return (f"| {row.title} | {joined(best)} | {joined(ours)} | {joined(ratios)} | {target} "
+            f"| {joined(limits)} |")
 
 
 def means(times):
@@ -120,23 +139,25 @@ def processor():
 
 def write(log_path, out, missing, cliffs=None):
     log = read(log_path)
-    times = medians(log)
+    times, rates = medians(log), best_rates(log)
     versions = sorted({f"{x['who'].split('-')[0]} {x['version']}" for x in log if x.get("version")})
-    head = ["| program | best peer, ms, 1 / 2 threads | ours, ms | best peer / ours | target |",
-            "|---|---|---|---|---|"]
+    head = ["| program | best peer, ms, 1 / 2 threads | ours, ms | best peer / ours | target | limit, ms |",
+            "|---|---|---|---|---|---|"]
     lines = ["# Results", "",
              "Written by `bench/run`; [README.md](README.md) says how the numbers are taken.", "",
              f"{time.strftime('%Y-%m-%d')}, {processor()}, Linux {platform.release()}; "
              f"{', '.join(versions) or 'no peers'}. Medians over {rounds_of(log)}, alternating; over 1: "
-             "ours is faster than the best of the peers.", ""]
+             "ours is faster than the best of the peers. Limit: what the machine needs at its best "
+             "rates (below) for the step's multiplications and additions, or to read its arguments and "
+             "write its results, whichever is more; Winograd's algorithm multiplies less.", ""]
     lines += ["Missing: " + m + "." for m in missing] + [""] * bool(missing)
     for group, title in (("training", "Training step"), ("operations", "Operations"),
                          ("inference", "Inference"), ("more", "More")):
         chosen = [r for r in ROWS if r.group in ((group, "calx") if group == "training" else (group,))]
-        lines += [f"## {title}", "", *head, *(line_of(r, times) for r in chosen)]
+        lines += [f"## {title}", "", *head, *(line_of(r, times, log, rates) for r in chosen)]
         if group == "training":
             lines.append("| geometric mean of the rows with JAX's text | | | "
-                         f"{means(times)} | 1.6 / 1.65 |")
+                         f"{means(times)} | 1.6 / 1.65 | |")
         lines.append("")
     lines += ["![ratios](results.svg)", "", "## Everybody", "", "ms of a step.", "",
               *everybody(times), "", "## Compile times", "", "Seconds.", "",

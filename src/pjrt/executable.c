@@ -342,6 +342,17 @@ calx_status *cx_pjrt_executable_memory(cx_pjrt_executable *e,
   return status;
 }
 
+calx_status *cx_pjrt_executable_cost(cx_pjrt_executable *e, const char *name,
+                                     double *out)
+{
+  *out = 0;
+  PJRT_Executable *raw = NULL;
+  CALX_TRY(get_executable(e, &raw));
+  calx_status *status = cx_pjrt_program_cost(e->client->plugin, raw, name, out);
+  cx_pjrt_program_destroy(e->client->plugin, raw);
+  return status;
+}
+
 size_t cx_pjrt_executable_result_count(const cx_pjrt_executable *e)
 {
   return e->n_results;

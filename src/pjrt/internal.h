@@ -303,5 +303,7 @@ calx_status *cx_pjrt_program_serialize(cx_pjrt_plugin *p, PJRT_Executable *raw,
 calx_status *cx_pjrt_program_memory(cx_pjrt_plugin *p, PJRT_Executable *raw,
                                     cx_pjrt_executable_stats *out)
     CALX_MUST_USE;
+calx_status *cx_pjrt_program_cost(cx_pjrt_plugin *p, PJRT_Executable *raw,
+                                  const char *name, double *out) CALX_MUST_USE;
 
 #endif

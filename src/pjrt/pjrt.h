@@ -261,6 +261,10 @@ typedef struct cx_pjrt_executable_stats {  // bytes; -1: not reported
 } cx_pjrt_executable_stats;
 calx_status *cx_pjrt_executable_memory(
     cx_pjrt_executable *e, cx_pjrt_executable_stats *out) CALX_MUST_USE;
+// One number of the plugin's cost analysis by XLA's name: "flops", "bytes
+// accessed". CALX_NOT_FOUND: the plugin does not report it.
+calx_status *cx_pjrt_executable_cost(cx_pjrt_executable *e, const char *name,
+                                     double *out) CALX_MUST_USE;
 void cx_pjrt_executable_retain(cx_pjrt_executable *e);
 void cx_pjrt_executable_release(cx_pjrt_executable *e);
 size_t cx_pjrt_executable_result_count(const cx_pjrt_executable *e);

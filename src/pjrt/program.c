@@ -60,3 +60,22 @@ calx_status *cx_pjrt_program_memory(cx_pjrt_plugin *p, PJRT_Executable *raw,
   };
   return NULL;
 }
+
+calx_status *cx_pjrt_program_cost(cx_pjrt_plugin *p, PJRT_Executable *raw,
+                                  const char *name, double *out)
+{
+  CX_PJRT_DECLARE(args, PJRT_Executable_GetCostAnalysis, .executable = raw);
+  CALX_TRY(CX_PJRT_CALL(p, PJRT_Executable_GetCostAnalysis, &args));
+  for (size_t i = 0; i < args.num_properties; i++) {
+    const PJRT_NamedValue *at = &args.properties[i];
+    if (at->type == PJRT_NamedValue_kFloat && at->name_size == strlen(name) &&
+        memcmp(at->name, name, at->name_size) == 0) {
+      *out = (double)at->float_value;
+      return NULL;
+    }
+  }
+  return cx_error(CALX_NOT_FOUND,
+                  "the cost analysis of plugin '%s' has no '%s' among its %zu "
+                  "numbers",
+                  p->name, name, args.num_properties);
+}

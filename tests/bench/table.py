@@ -16,7 +16,7 @@ import rows
 LOG = [
     {"row": "mlp", "threads": 1, "when": "before", "gflops": 100.0, "gbytes": 20.0},
     {"row": "mlp", "threads": 1, "when": "after", "gflops": 80.0, "gbytes": 25.0},
-    {"row": "mlp", "threads": 1, "who": "ours", "ms": 1.0, "compile_s": 0.1},
+    {"row": "mlp", "threads": 1, "who": "ours", "ms": 1.0, "compile_s": 0.1, "gflop": 0.05, "mb": 5.0},
     {"row": "mlp", "threads": 1, "who": "ours", "ms": 3.0, "compile_s": 0.1},
     {"row": "mlp", "threads": 1, "who": "ours", "ms": 2.0, "compile_s": 0.1},
     {"row": "mlp", "threads": 1, "who": "jax", "ms": 8.0, "compile_s": 1.0, "version": "7.7"},
@@ -32,8 +32,8 @@ def check_table(folder):
     log.write_text("\n".join(map(json.dumps, LOG)))
     report.write(log, out, ["torch: not here"], "the cliffs")
     text = out.read_text()
-    for wanted in ("| MLP 784-256-256-10 b64, Adam | torch 4 / - | 2 / - | 2.00 / - | 1.8 / 1.8 |",
-                   "| sort of 1,000,000 i32 | - | - / 50.00 us | - | 1 / 1 |",
+    for wanted in ("| MLP 784-256-256-10 b64, Adam | torch 4 / - | 2 / - | 2.00 / - | 1.8 / 1.8 | 0.5 / - |",
+                   "| sort of 1,000,000 i32 | - | - / 50.00 us | - | 1 / 1 | - |",
                    "with JAX's text | | | 1.00 of 2 / - |", "| mlp | 0.100 | 1.000 | - | 10.0 |",
                    "| 1 | 100, lowest 80 | 25, lowest 20 |", "jax 7.7", "Medians over 1 to 3 rounds", "Missing: torch: not here.",
                    "the cliffs"):

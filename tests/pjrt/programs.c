@@ -30,6 +30,18 @@ static void test_compile(void **state)
   cx_pjrt_executable_release(NULL);
 }
 
+static void test_cost(void **state)
+{
+  (void)state;
+  cx_pjrt_executable *e = compile(true);
+  double flops;
+  CHECK_OK(cx_pjrt_executable_cost(e, "flops", &flops));
+  assert_float_equal(flops, 12, 0);
+  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_executable_cost(e, "flop", &flops),
+              "no 'flop' among its 2 numbers");
+  cx_pjrt_executable_release(e);
+}
+
 static void test_compile_fails(void **state)
 {
   (void)state;
@@ -297,6 +309,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     FIXTURE_TEST(test_compile),
+    FIXTURE_TEST(test_cost),
     FIXTURE_TEST(test_compile_fails),
     FIXTURE_TEST(test_results_that_are_not_told),
     FIXTURE_TEST(test_option_bytes),

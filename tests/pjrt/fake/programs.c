@@ -373,6 +373,25 @@ static PJRT_Error *memory_stats(
   return NULL;
 }
 
+static PJRT_Error *cost_analysis(PJRT_Executable_GetCostAnalysis_Args *args)
+{
+  static const PJRT_NamedValue costs[] = {
+    { .name = "flops per second",
+      .name_size = 16,
+      .type = PJRT_NamedValue_kFloat,
+      .float_value = 3,
+      .value_size = 1 },
+    { .name = "flops",
+      .name_size = 5,
+      .type = PJRT_NamedValue_kFloat,
+      .float_value = 12,
+      .value_size = 1 },
+  };
+  args->properties = costs;
+  args->num_properties = 2;
+  return NULL;
+}
+
 // ---- saving ----
 
 static void serialized_free(PJRT_SerializedExecutable *owner)
@@ -458,6 +477,7 @@ void fake_fill_programs(PJRT_Api *api)
   api->PJRT_Executable_OutputElementTypes = output_types;
   api->PJRT_Executable_OutputDimensions = output_dims;
   api->PJRT_Executable_GetCompiledMemoryStats = memory_stats;
+  api->PJRT_Executable_GetCostAnalysis = cost_analysis;
   api->PJRT_Executable_Serialize = serialize;
   api->PJRT_Executable_DeserializeAndLoad = deserialize;
   api->PJRT_TopologyDescription_Create = topology_create;
