@@ -1,7 +1,7 @@
 // parity: N ranks with batches of b are one rank with a batch of N b, and all
 // ranks hold the same bits.
 //
-//   test_dist_parity [STEPS]    of the convolutional network; 30, and 100 with
+//   test_dist_parity [STEPS]    of the convolutional network; 12, and 100 with
 //                               CALX_TEST_LONG=1
 //
 // Rounding is what is left of the difference. In f64 it stays small; in f32
@@ -314,7 +314,7 @@ static int teardown(void **state)
 
 int main(int argc, char **argv)
 {
-  steps = argc > 1 ? atol(argv[1]) : long_or(100, 30);
+  steps = argc > 1 ? atol(argv[1]) : long_or(100, 12);
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_processes),
     SUPPORT_TEST(test_linear),

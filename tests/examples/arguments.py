@@ -1,6 +1,8 @@
-"""arguments.py PROGRAM...: a bad number, a stray word or an unknown option of an
+"""arguments.py [--every N] PROGRAM...: a bad number, a stray word or an unknown option of an
 example or a benchmark is a usage error: exit code 2, a line on standard error
-that names the option and what was found, and nothing on standard output."""
+that names the option and what was found, and nothing on standard output.
+
+--every N: of each option one of N bad values, others of the next option."""
 
 import subprocess
 import sys
@@ -44,12 +46,12 @@ def expect(program, *arguments, pieces, code=2):
     return done
 
 
-def examine(program):
+def examine(program, every):
     path = Path(program)
     kind = path.name if path.name in NUMBERS else "examples"
     words = ["nowhere.mlir"] if path.name == "program" else []
-    for name, values in NUMBERS[kind].items():
-        for value in values:
+    for i, (name, values) in enumerate(NUMBERS[kind].items()):
+        for value in values[i % every::every]:
             expect(program, *words, f"--{name}={value}",
                    pieces=[f"--{name} wants", f"found '{value}'"])
     expect(program, *words, "--frob=1", pieces=["option '--frob"])
@@ -68,7 +70,10 @@ def examine(program):
         sys.exit(f"FAILED: {program} --help: {done.stdout}")
 
 
-for name in sys.argv[1:]:
-    examine(name)
+programs, every = sys.argv[1:], 1
+if programs[0] == "--every":
+    every, programs = int(programs[1]), programs[2:]
+for name in programs:
+    examine(name, every)
     print(f"{'FAILED' if failed else 'ok'}: {name}")
 sys.exit(1 if failed else 0)

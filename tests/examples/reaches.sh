@@ -2,7 +2,9 @@
 # reaches.sh TARGET IMPOSSIBLE PROGRAM [OPTION...]: the example reaches the one
 # target, and with the other one ends with 21 and no other way; our engine interprets
 # nothing of it. In an option @ is the shared folder and a slash. The trainer's
-# examples have its options; TRAINS_TWICE=1: one that trains two models in turn.
+# examples have its options; TRAINS_TWICE=1: one that trains two models in turn;
+# FEW: more options of the run that misses its target, which is to be short; the
+# file short.txt is there for it.
 set -u
 cd "$TMPDIR" || exit 1
 target=$1 impossible=$2
@@ -26,9 +28,11 @@ if [ "$CALX_PLUGIN" = calx ] && ! awk -v few="${CPU_NUM_DEVICES:+1}" \
   echo "FAILED: the engine interprets"
   exit 1
 fi
-few=--epochs
-[[ $* == */trainer_* ]] && few=--max_epochs
-"$@" $few 1 --target "$impossible" >run.txt 2>&1
+few=(--epochs 1)
+[[ $* == */trainer_* ]] && few=(--max_epochs 1)
+read -ra more <<<"${FEW:-}"
+seq 9999 >short.txt
+"$@" "${few[@]}" ${more[@]+"${more[@]}"} --target "$impossible" >run.txt 2>&1
 code=$?
 [ $code = 21 ] && exit 0
 tail -n 4 run.txt

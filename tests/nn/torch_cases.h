@@ -155,9 +155,9 @@ static inline void run_cases(const char *script, case_fn *run)
   remove(path);
   size_t n = calx_value_count(all);
   assert_true(n > 10);
-  // XLA compiles for seconds: every fourth case, or all of them where asked.
+  // XLA compiles for seconds: every seventh case, or all of them where asked.
   bool all_of_them = support_own_engine() || getenv("CALX_TEST_LONG") != NULL;
-  for (size_t i = 0; i < n; i += all_of_them ? 1 : 4) {
+  for (size_t i = 0; i < n; i += all_of_them ? 1 : 7) {
     torch_case c = { .all = calx_value_item(all, i) };
     calx_dtype d = case_dtype(&c);
     c.tolerance = d == CALX_F64 ? 1e-11 : d == CALX_F32 ? 2e-5 : 4e-2;

@@ -206,7 +206,7 @@ static const subject subjects[] = {
 static void test_primitives(void **state)
 {
   (void)state;
-  finite_check(subjects, sizeof subjects / sizeof *subjects);
+  finite_check(subjects, sizeof subjects / sizeof *subjects, 1);
 }
 
 int main(void)

@@ -1,6 +1,8 @@
 // finite_check: see finite.h.
 #include "finite.h"
 
+#include "support/long.h"
+
 // ---- points -----------------------------------------------------------------
 
 enum { MOST = 128 };
@@ -131,13 +133,19 @@ static bool check(const subject *s)
   return good;
 }
 
-void finite_check(const subject *all, size_t n)
+void finite_check(const subject *all, size_t n, size_t second_every)
 {
-  size_t good = 0;
+  size_t good = 0, ran = 0;
   const char *only = getenv("CALX_TEST_CASE");
-  for (size_t i = 0; i < n; i++) {
-    good += (only != NULL && strcmp(only, all[i].name) != 0) || check(&all[i]);
+  const size_t every =
+      only != NULL || support_own_engine() ? 1 : (size_t)long_or(1, 4);
+  for (size_t i = 0; i < n; i += every) {
+    subject s = all[i];
+    if (only != NULL && strcmp(only, s.name) != 0) continue;
+    s.flat |= only == NULL && i % second_every != 0;
+    good += check(&s);
+    ran++;
   }
-  print_message("finite differences: %zu of %zu ops agree\n", good, n);
-  assert_int_equal(good, n);
+  print_message("finite differences: %zu of %zu ops agree\n", good, ran);
+  assert_int_equal(good, ran);
 }

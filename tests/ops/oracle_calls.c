@@ -439,7 +439,7 @@ static bool model_op(call *c)
   ROW(assign_slice, (calx_assign_slice(X, Y, DIM, (int64_t)NUMBER("start", 0), (int64_t)NUMBER("end", 0), (int64_t)NUMBER("step", 1)), X)) \
   ROW(assign_select, (calx_assign_select(X, Y, DIM, (int64_t)NUMBER("index", 0)), X)) \
   ROW(add_, calx_add_(X, Y, .alpha = NUMBER("alpha", CALX_DEFAULT))) \
-  ROW(sub_, calx_sub_(X, Y, .alpha = NUMBER("alpha", 0))) \
+  ROW(sub_, calx_sub_(X, Y, .alpha = NUMBER("alpha", CALX_DEFAULT))) \
   ROW(mul_, calx_mul_(X, Y)) \
   ROW(div_, calx_div_(X, Y)) \
   ROW(copy_, calx_copy_(X, Y)) \

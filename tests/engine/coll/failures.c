@@ -275,7 +275,7 @@ static void test_at_random(void **state)
 {
   (void)state;
   enum { N = 4, WAYS = 3 };
-  const long runs = long_or(20000, 400);
+  const long runs = long_or(20000, sanitized_or(150, 400));
   static const char *const groups[WAYS] = {
     "replica_groups = dense<> : tensor<0x0xi64>",
     "replica_groups = dense<[[0, 1], [3, 2]]> : tensor<2x2xi64>",

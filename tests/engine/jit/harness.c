@@ -14,6 +14,7 @@ typedef struct program {
   cpu_jit_kernel kernel;
   const cx_hlo_op **ops;
   const cx_hlo_value *inputs[MAX_BUFFERS], *outputs[MAX_BUFFERS];
+  unsigned char *memory[MAX_BUFFERS];  // arguments, the interpreter's results
 } program;
 
 static void open_program(program *p, const char *text)
@@ -235,19 +236,33 @@ static size_t buffer_bytes(const program *p, size_t i)
   return k->scratch;
 }
 
-static void reference(const program *p, unsigned char **memory,
-                      unsigned char **want)
+// Fills the arguments and interprets the program: the same for each number of
+// lanes, in parts and in whole.
+static void reference(program *p, int fill)
 {
   const cpu_jit_kernel *k = &p->kernel;
   cpu_ref_tensor args[MAX_BUFFERS];
   cpu_ref_tensor results[MAX_BUFFERS];
+  uint64_t seed = 1;
+  for (size_t i = 0; i < k->n_inputs + k->n_outputs; i++) {
+    p->memory[i] = new_memory(buffer_bytes(p, i));
+  }
   for (size_t i = 0; i < k->n_inputs; i++) {
-    args[i] = (cpu_ref_tensor){ k->inputs[i]->type.tensor, memory[i] };
+    fill_tensor(&k->inputs[i]->type.tensor, p->memory[i], fill, &seed);
+    args[i] = (cpu_ref_tensor){ k->inputs[i]->type.tensor, p->memory[i] };
   }
   for (size_t i = 0; i < k->n_outputs; i++) {
-    results[i] = (cpu_ref_tensor){ k->outputs[i]->type.tensor, want[i] };
+    results[i] = (cpu_ref_tensor){ k->outputs[i]->type.tensor,
+                                   p->memory[k->n_inputs + i] };
   }
   CHECK_OK(cpu_ref_run(p->module, p->main, args, results, NULL));
+}
+
+static void free_reference(program *p)
+{
+  for (size_t i = 0; i < p->kernel.n_inputs + p->kernel.n_outputs; i++) {
+    free_memory(p->memory[i], buffer_bytes(p, i));
+  }
 }
 
 static void check_lanes(program *p, const harness_case *c, int lanes,
@@ -263,18 +278,11 @@ static void check_lanes(program *p, const harness_case *c, int lanes,
   assert_true(n <= MAX_BUFFERS);
   for (int parts = 0; parts < 2; parts++) {
     unsigned char *memory[MAX_BUFFERS];
-    unsigned char *want[MAX_BUFFERS];
-    uint64_t seed = 1;
     for (size_t i = 0; i < n; i++) {
-      memory[i] = new_memory(buffer_bytes(p, i));
-      if (i < k->n_inputs) {
-        fill_tensor(&k->inputs[i]->type.tensor, memory[i], c->fill, &seed);
-      }
+      const size_t size = buffer_bytes(p, i);
+      memory[i] = new_memory(size);
+      if (i < k->n_inputs) memcpy(memory[i], p->memory[i], size);
     }
-    for (size_t i = 0; i < k->n_outputs; i++) {
-      want[i] = new_memory(buffer_bytes(p, k->n_inputs + i));
-    }
-    reference(p, memory, want);
     void *buffers[MAX_BUFFERS];
     for (size_t i = 0; i < n; i++) buffers[i] = memory[i];
     if (in_place) buffers[k->n_inputs] = memory[0];
@@ -282,9 +290,9 @@ static void check_lanes(program *p, const harness_case *c, int lanes,
     char what[64];
     snprintf(what, sizeof what, "%d lanes%s", lanes, parts ? ", in parts" : "");
     for (size_t i = 0; i < k->n_outputs; i++) {
-      compare(&k->outputs[i]->type.tensor, buffers[k->n_inputs + i], want[i],
+      const size_t at = k->n_inputs + i;
+      compare(&k->outputs[i]->type.tensor, buffers[at], p->memory[at],
               c->tolerance, what, c->text);
-      free_memory(want[i], buffer_bytes(p, k->n_inputs + i));
     }
     for (size_t i = 0; i < n; i++) free_memory(memory[i], buffer_bytes(p, i));
   }
@@ -298,7 +306,9 @@ void harness_check(const harness_case *c)
 {
   program p;
   open_program(&p, c->text);
+  reference(&p, c->fill);
   for (size_t i = 0; i < 3; i++) check_lanes(&p, c, all_lanes[i], false);
+  free_reference(&p);
   close_program(&p);
 }
 
@@ -307,7 +317,9 @@ void harness_check_in_place(const char *text)
   const harness_case c = { .text = text };
   program p;
   open_program(&p, text);
+  reference(&p, c.fill);
   for (size_t i = 0; i < 3; i++) check_lanes(&p, &c, all_lanes[i], true);
+  free_reference(&p);
   close_program(&p);
 }
 
