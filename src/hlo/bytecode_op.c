@@ -135,7 +135,11 @@ calx_status *cx_hlo_bytes_read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 {
   const char *at = in->at;
   size_t i = 0;
-  if (has & CX_HLO_HAS_ATTRS) CALX_TRY(cx_hlo_bytes_attr(b, in, &d->dict));
+  if (has & CX_HLO_HAS_ATTRS) {
+    CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
+    CALX_TRY(cx_hlo_bytes_attr_at(b, i, at, &d->dict));
+    d->dict_entry = &b->attrs[i];
+  }
   if (has & CX_HLO_HAS_PROPERTIES) {
     CALX_TRY(cx_hlo_bytes_index(b, in, b->n_properties, "properties", &i));
     d->properties = &b->properties[i];
@@ -144,39 +148,49 @@ calx_status *cx_hlo_bytes_read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return CX_HLO_BYTES_FAIL(b, at, "attributes are a dictionary");
 }
 
-// Operations with the same properties have the same attributes.
+// Operations with the same properties and dictionary have the same attributes.
 static calx_status *share_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
-                                cx_hlo_op *op)
+                                const cx_hlo_made *made, cx_hlo_op *op)
 {
-  const cx_hlo_op *first = d->properties->op;
+  const cx_hlo_op *first = made->op;
   const size_t n = cx_hlo_op_info_of(op->kind)->n_attrs;
-  CALX_TRY(cx_hlo_bytes_expand(b, d->properties->expanded, d->p.at));
+  CALX_TRY(cx_hlo_bytes_expand(b, made->expanded, d->p.at));
   for (size_t i = 0; i < n; i++) op->attrs[i] = first->attrs[i];
   op->extra = first->extra;
   op->n_extra = first->n_extra;
   return NULL;
 }
 
+// Where the last operation with these properties and dictionary is kept.
+static calx_status *made_of(cx_hlo_bytecode *b, const cx_hlo_draft *d,
+                            cx_hlo_made **out)
+{
+  *out = d->dict == NULL ? &d->properties->made : d->dict_entry->made;
+  if (*out != NULL) return NULL;
+  *out = CX_ARENA_NEW(&b->r->module->arena, cx_hlo_made);
+  d->dict_entry->made = *out;
+  return *out == NULL ? cx_out_of_memory() : NULL;
+}
+
 static calx_status *set_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
                               cx_hlo_op *op)
 {
   cx_hlo_reader *r = b->r;
-  cx_hlo_bytes_properties *properties = d->properties;
   const size_t expanded = r->expanded;
-  if (d->dict == NULL) {
-    if (properties == NULL) return NULL;
-    if (properties->name == d->name && properties->op->kind == op->kind &&
-        r->depth <= properties->depth) {
-      return share_attrs(b, d, op);
-    }
+  cx_hlo_made *made = NULL;
+  if (d->dict == NULL && d->properties == NULL) return NULL;
+  CALX_TRY(made_of(b, d, &made));
+  if (made->name == d->name && made->properties == d->properties &&
+      made->op->kind == op->kind && r->depth <= made->depth) {
+    return share_attrs(b, d, made, op);
   }
-  CALX_TRY(cx_hlo_vhlo_push(b, d->name, properties, d->dict, d->p.at));
+  CALX_TRY(cx_hlo_vhlo_push(b, d->name, d->properties, d->dict, d->p.at));
   CALX_TRY(cx_hlo_set_attrs(r, &d->p, op));
-  if (d->dict != NULL) return NULL;
-  properties->name = d->name;
-  properties->op = op;
-  properties->expanded = r->expanded - expanded;
-  properties->depth = r->depth;
+  *made = (cx_hlo_made){ .name = d->name,
+                         .properties = d->properties,
+                         .op = op,
+                         .expanded = r->expanded - expanded,
+                         .depth = r->depth };
   return NULL;
 }
 
