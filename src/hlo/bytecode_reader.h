@@ -285,6 +285,7 @@ typedef struct cx_hlo_draft {
   const cx_hlo_attr *dict;              // NULL: none
   cx_hlo_bytes_entry *dict_entry;       // where it stands
   cx_hlo_bytes_properties *properties;  // NULL: none
+  cx_hlo_op *op;                        // with its operands; NULL: not made
   cx_hlo_bytes results;                 // their types
   size_t n_results;
 } cx_hlo_draft;
