@@ -13,10 +13,22 @@
 #include "calx/dataset.h"
 #include "calx/iterable.h"
 #include "calx/sampler.h"
+#include "calx/spmd.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** How the tensors of batches are split among devices, which get their parts
+ *  only. Each is marked as by calx_mark_sharding(). All zero: they are not.
+ *  @source torch_xla.distributed.spmd.ShardingSpec */
+typedef struct CALX_OPTIONS calx_input_sharding {
+  CALX_NO_NUMBER
+  CALX_NAMED const calx_mesh *mesh; /* copied */
+  /* for the first dimensions of each field, the batch before all others, the
+   * axis that splits it as for calx_mark_sharding(); those behind are whole */
+  CALX_NAMED calx_axes partition_spec;
+} calx_input_sharding;
 
 /** Zero means default in every field. */
 typedef struct CALX_OPTIONS calx_loader_options {
@@ -43,6 +55,7 @@ typedef struct CALX_OPTIONS calx_loader_options {
   CALX_NAMED int num_processes;
   /* seconds that a process may take for a batch; 0 = any time */
   CALX_NAMED double timeout;
+  CALX_NAMED calx_input_sharding input_sharding;
 } calx_loader_options;
 
 /** A batch: tensors on the loader's device, owned by the loader until the next
@@ -72,8 +85,12 @@ typedef struct calx_loader calx_loader;
  *          with `shuffle`, a batch sampler in the place of a sampler or the
  *          other way round, any of them or `shuffle` for an iterable dataset;
  *          a timeout without processes, another number of workers than of
- *          processes; a failed dataset's or sampler's own  FAILED_PRECONDITION
- *          processes, and this one has several threads already
+ *          processes; an input_sharding without a mesh, with an axis that the
+ *          mesh lacks or that comes twice, of more dimensions than a field has,
+ *          or that does not divide a batch, also a last short one; a failed
+ *          dataset's or sampler's own  FAILED_PRECONDITION processes, and this
+ *          one has several threads already; an input_sharding without
+ *          calx_use_spmd()
  *  @threads one thread at a time calls it */
 CALX_API calx_loader *calx_loader_new_with(calx_dataset *dataset,
                                            const calx_loader_options *options);
@@ -144,6 +161,7 @@ typedef struct CALX_OPTIONS calx_device_loader_options {
   CALX_NAMED int loader_prefetch_size; /* batches filled ahead; 0 = 16 */
   CALX_NAMED int device_prefetch_size; /* batches uploaded ahead; 0 = 8 */
   CALX_NAMED int host_to_device_transfer_threads; /* uploads at a time; 0 = 1 */
+  CALX_NAMED calx_input_sharding input_sharding;  /* all zero: the loader's */
 } calx_device_loader_options;
 
 /**
@@ -156,8 +174,9 @@ typedef struct CALX_OPTIONS calx_device_loader_options {
  * @param device  NULL: the current device of the thread that takes the first
  *                batch
  * @errors INVALID_ARGUMENT a negative number or one too large, no loader, one
- *         of a parallel loader's; a failed loader's own; of a generator, those
- *         of its transfer
+ *         of a parallel loader's; those of an input_sharding; a failed loader's
+ *         own; of a generator, those of its transfer  UNIMPLEMENTED an
+ *         input_sharding of a generator
  * @source torch_xla.distributed.parallel_loader.MpDeviceLoader
  */
 CALX_API calx_loader *calx_mp_device_loader_with(

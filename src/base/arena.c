@@ -63,7 +63,10 @@ void *cx_arena_alloc(cx_arena *arena, size_t bytes)
 {
   if (bytes > SIZE_MAX - 32) return NULL;
   bytes = (bytes + 15) & ~(size_t)15;
-  if (arena->limit != 0 && bytes > arena->limit - arena->used) return NULL;
+  if (arena->limit != 0 && bytes > arena->limit - arena->used) {
+    arena->at_limit = true;
+    return NULL;
+  }
   cx_arena_block *block = arena->blocks;
   if (block == NULL || block->size - block->used < bytes) {
     block = add_block_for(arena, bytes);

@@ -12,6 +12,7 @@ typedef struct cx_arena {
   cx_arena_block *blocks;  // newest first
   size_t used;             // bytes handed out
   size_t limit;            // 0 = none: more than this many bytes is refused
+  bool at_limit;           // something was refused
 } cx_arena;                // the zero value is an empty arena
 
 // 16-byte aligned, zeroed; NULL when there is no memory.

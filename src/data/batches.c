@@ -59,6 +59,7 @@ static calx_status *open_prefetch(calx_loader *loader,
           .fill = fill_options(loader),
           .devices = devices,
           .lanes = lanes,
+          .sharding = &loader->sharding,
           .ahead = (int)least(loader->depth.uploaded, batches),
           .filled = (int)least(loader->depth.filled, batches),
           .uploads = loader->depth.uploads },
@@ -280,6 +281,41 @@ static calx_status *count_batches(calx_loader *loader)
   return NULL;
 }
 
+// A sampler or a function of the program's may make batches of any shape, which
+// are checked when they are uploaded.
+static calx_status *check_sharding(const calx_loader *loader)
+{
+  const calx_loader_options *o = &loader->options;
+  const bool endless = is_iterable(loader);
+  const int64_t size = loader->batch_size;
+  if (o->collate_fn != NULL || o->batch_sampler != NULL) return NULL;
+  if (endless || loader->samples >= size) {
+    CALX_TRY(cx_data_sharding_check(&loader->sharding, loader->dataset, size));
+  }
+  const int64_t rest = endless || o->drop_last ? 0 : loader->samples % size;
+  if (rest == 0) return NULL;
+  return cx_annotate(
+      cx_data_sharding_check(&loader->sharding, loader->dataset, rest),
+      "in the last batch of %lld samples, which .drop_last leaves out",
+      (long long)rest);
+}
+
+calx_status *cx_data_loader_shard(calx_loader *loader,
+                                  const calx_input_sharding *given)
+{
+  cx_ops_spec spec;
+  CALX_TRY(cx_data_sharding_read(given, &spec));
+  if (spec.mesh == NULL) return NULL;
+  cx_data_sharding_free(&loader->sharding);
+  loader->sharding = spec;
+  if (loader->kind == &cx_data_generator) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "loader: input_sharding of a sample generator: give it "
+                    "tensors that calx_mark_sharding() has split");
+  }
+  return check_sharding(loader);
+}
+
 static calx_status *start_processes(calx_loader *loader)
 {
   const calx_loader_options *o = &loader->options;
@@ -306,6 +342,7 @@ static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
   CALX_TRY(take_sampler(loader));
   loader->depth = (cx_data_depth){ o->prefetch, o->num_workers, 1 };
   CALX_TRY(count_batches(loader));
+  CALX_TRY(cx_data_loader_shard(loader, &o->input_sharding));
   return o->num_processes > 0 ? start_processes(loader) : NULL;
 }
 

@@ -10,7 +10,8 @@
 
 calx_status *cx_data_device_options(const calx_device_loader_options *given,
                                     cx_data_depth *out_depth,
-                                    int64_t *out_per_execution)
+                                    int64_t *out_per_execution,
+                                    calx_input_sharding *out_sharding)
 {
   static const char whose[] = "device loader";
   calx_device_loader_options o;
@@ -27,6 +28,7 @@ calx_status *cx_data_device_options(const calx_device_loader_options *given,
                           &uploads));
   *out_depth = (cx_data_depth){ (int)uploaded, (int)filled, (int)uploads };
   *out_per_execution = syncs;
+  *out_sharding = o.input_sharding;
   return NULL;
 }
 
@@ -51,6 +53,7 @@ calx_status *cx_data_loader_copy(const calx_loader *from, calx_loader *loader)
   loader->options = from->options;
   loader->done = from->done;
   loader->processes = cx_data_processes_hold(from->processes);
+  CALX_TRY(cx_data_sharding_copy(&from->sharding, &loader->sharding));
   const calx_sampler *s = from->sampler;
   if (s == &from->own) {
     cx_data_sampler_init(&loader->own, s->size, s->order == CX_DATA_RANDOM,
@@ -68,8 +71,10 @@ static calx_status *set_up(calx_loader *loader, const calx_loader *from,
 {
   cx_data_depth depth;
   int64_t per_execution;
-  CALX_TRY(cx_data_device_options(given, &depth, &per_execution));
+  calx_input_sharding sharding;
+  CALX_TRY(cx_data_device_options(given, &depth, &per_execution, &sharding));
   CALX_TRY(cx_data_loader_copy(from, loader));
+  CALX_TRY(cx_data_loader_shard(loader, &sharding));
   loader->depth = depth;
   loader->per_execution = per_execution;
   loader->options.device = device;

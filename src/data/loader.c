@@ -62,6 +62,7 @@ void calx_loader_free(calx_loader *loader)
   end_deferral(loader);
   if (loader->kind != NULL) loader->kind->free(loader);
   cx_data_loader_release(loader->handed);
+  cx_data_sharding_free(&loader->sharding);
   calx_status_free(loader->error);
   cx_free(loader);
 }

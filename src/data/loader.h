@@ -3,6 +3,7 @@
 #define CX_DATA_LOADER_H
 
 #include "calx/data.h"
+#include "data/input_sharding.h"
 #include "data/prefetch.h"
 #include "data/sampler.h"
 
@@ -55,6 +56,7 @@ struct calx_loader {
   // (batches + 1) positions in it where batches begin; NULL: all have one size.
   int64_t *bounds;
   cx_data_depth depth;
+  cx_ops_spec sharding;          // of the batches
   cx_data_processes *processes;  // a hold on them; NULL: none
 
   // One of a parallel loader's.
@@ -77,6 +79,11 @@ void cx_data_loader_release(calx_tensor **tensors);  // a batch's, if any
 
 // The usual begin: at the sampler's epoch, with all batches from `done` on.
 void cx_data_loader_begin(calx_loader *loader);
+
+// Splits the batches so from now on, before the first of them is asked for; all
+// zero: as they are. Checks what is known of them.
+calx_status *cx_data_loader_shard(
+    calx_loader *loader, const calx_input_sharding *given) CALX_MUST_USE;
 
 // A loader over the samples of `from`, at the same position. The caller sets
 // `kind`, `depth` and `options.device`.

@@ -203,9 +203,11 @@ static calx_status *set_up(calx_parallel_loader *p, const calx_loader *from,
 {
   cx_data_depth depth;
   int64_t per_execution;
-  CALX_TRY(cx_data_device_options(options, &depth, &per_execution));
+  calx_input_sharding sharding;
+  CALX_TRY(cx_data_device_options(options, &depth, &per_execution, &sharding));
   CALX_TRY(take_devices(p, devices, n));
   CALX_TRY(make_reader(p, from));
+  CALX_TRY(cx_data_loader_shard(p->reader, &sharding));
   p->reader->depth = depth;
   p->groups = p->reader->batches / (int64_t)n;
   for (size_t i = 0; i < n; i++) CALX_TRY(make_lane(p, i, per_execution));

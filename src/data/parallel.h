@@ -5,8 +5,9 @@
 #include "data/loader.h"
 
 // Checks the options and fills in the defaults.
-calx_status *cx_data_device_options(const calx_device_loader_options *given,
-                                    cx_data_depth *out_depth,
-                                    int64_t *out_per_execution) CALX_MUST_USE;
+calx_status *cx_data_device_options(
+    const calx_device_loader_options *given, cx_data_depth *out_depth,
+    int64_t *out_per_execution,
+    calx_input_sharding *out_sharding) CALX_MUST_USE;
 
 #endif

@@ -86,13 +86,12 @@ static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
   b->made =
       (cx_data_made){ .size = filled->size, .n_fields = filled->n_fields };
   for (size_t f = 0; f < filled->n_fields && status == NULL; f++) {
-    const calx_field *field = &filled->fields[f];
     cx_data_block *block = filled->blocks[f];
     if (block == NULL) block = filled->blocks[0];
     cx_data_block_hold(block, 1);
-    status = cx_lazy_upload(device, field->dtype, field->dims, field->rank,
-                            filled->data[f], true, cx_data_block_release, block,
-                            &b->made.fields[f]);
+    status =
+        cx_data_upload_field(device, p->options.sharding, &filled->fields[f],
+                             filled->data[f], block, &b->made.fields[f]);
   }
   cx_data_filled_drop(filled);
   if (status != NULL) {

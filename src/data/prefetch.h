@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "calx/data.h"
 #include "data/fill.h"
+#include "data/input_sharding.h"
 
 typedef struct cx_data_prefetch cx_data_prefetch;
 
@@ -19,6 +20,7 @@ enum { CX_DATA_LOOK_MS = 100 };
 typedef struct cx_data_prefetch_options {
   cx_data_fill_options fill;    // the dataset outlives the prefetch
   calx_device *const *devices;  // of each lane; copied
+  const cx_ops_spec *sharding;  // of the loader, which outlives the prefetch
   int lanes;                    // at least 1; 1 of an iterable dataset
   int ahead;    // batches of a lane that are uploaded, at most; at least 1
   int filled;   // batches of a lane before that, at most; at least 1

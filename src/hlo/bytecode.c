@@ -223,13 +223,14 @@ static calx_status *read_sections(cx_hlo_bytecode *b, cx_hlo_bytes in)
 }
 
 // Memory for the module, as far as there is. An operation has about 250 bytes
-// in it, and 12 in a file that says nothing twice.
+// in it, and 12 in a file that says nothing twice. A huge page takes as long as
+// about 30 small ones, so most of one may stay unused.
 static void reserve(cx_hlo_bytecode *b)
 {
   const cx_hlo_bytes program = b->sections[CX_HLO_SECTION_PROGRAM];
-  const size_t page = 2 << 20, most = 256 << 20;
+  const size_t page = 2 << 20, least = page / 8, most = 256 << 20;
   size_t bytes = 20 * (size_t)(program.end - program.at);
-  if (bytes < page / 2) return;
+  if (bytes < least) return;
   if (bytes < page) bytes = page;
   if (bytes > most) bytes = most;
   (void)cx_arena_reserve(&b->r->module->arena, bytes);

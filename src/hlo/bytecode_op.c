@@ -8,12 +8,19 @@
 
 // ---- values ----
 
-// operands ::= count value*, pushed
+// operands ::= count value*, pushed; into the operation at once, where it is
+// one of VHLO without regions, which are read before it is made.
 static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
-                                  cx_hlo_parts *p)
+                                  cx_hlo_draft *d, unsigned has)
 {
   cx_hlo_reader *r = b->r;
+  cx_hlo_parts *p = &d->p;
   CALX_TRY(cx_hlo_bytes_count(b, in, &p->n_inputs));
+  if (d->name->is_vhlo && d->name->role == CX_HLO_ROLE_PLAIN &&
+      !(has & CX_HLO_HAS_REGIONS)) {
+    d->op = cx_hlo_op_new(r->module, p->kind, p->n_inputs, d->n_results, 0);
+    if (d->op == NULL) return cx_out_of_memory();
+  }
   for (size_t i = 0; i < p->n_inputs; i++) {
     const char *at = in->at;
     size_t id = 0;
@@ -24,7 +31,11 @@ static calx_status *read_operands(cx_hlo_bytecode *b, cx_hlo_bytes *in,
                                id);
     }
     if (used->parts != 0) CALX_TRY(cx_hlo_bytes_expand(b, used->parts, at));
-    CALX_TRY(CX_HLO_PUSH(r->use_stack, (cx_hlo_use){ used->value, at }));
+    if (d->op != NULL) {
+      d->op->operands[i] = used->value;
+    } else {
+      CALX_TRY(CX_HLO_PUSH(r->use_stack, (cx_hlo_use){ used->value, at }));
+    }
   }
   return NULL;
 }
@@ -61,7 +72,7 @@ calx_status *cx_hlo_bytes_read_values(cx_hlo_bytecode *b, cx_hlo_bytes *in,
       CALX_TRY(cx_hlo_bytes_number(b, in, &ignored));
     }
   }
-  if (has & CX_HLO_HAS_OPERANDS) CALX_TRY(read_operands(b, in, &d->p));
+  if (has & CX_HLO_HAS_OPERANDS) CALX_TRY(read_operands(b, in, d, has));
   if (has & CX_HLO_HAS_SUCCESSORS) {
     return CX_HLO_BYTES_UNKNOWN(b, in->at,
                                 "StableHLO has no branches to blocks");
@@ -135,7 +146,11 @@ calx_status *cx_hlo_bytes_read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
 {
   const char *at = in->at;
   size_t i = 0;
-  if (has & CX_HLO_HAS_ATTRS) CALX_TRY(cx_hlo_bytes_attr(b, in, &d->dict));
+  if (has & CX_HLO_HAS_ATTRS) {
+    CALX_TRY(cx_hlo_bytes_index(b, in, b->n_attrs, "attribute", &i));
+    CALX_TRY(cx_hlo_bytes_attr_at(b, i, at, &d->dict));
+    d->dict_entry = &b->attrs[i];
+  }
   if (has & CX_HLO_HAS_PROPERTIES) {
     CALX_TRY(cx_hlo_bytes_index(b, in, b->n_properties, "properties", &i));
     d->properties = &b->properties[i];
@@ -144,39 +159,49 @@ calx_status *cx_hlo_bytes_read_attrs(cx_hlo_bytecode *b, cx_hlo_bytes *in,
   return CX_HLO_BYTES_FAIL(b, at, "attributes are a dictionary");
 }
 
-// Operations with the same properties have the same attributes.
+// Operations with the same properties and dictionary have the same attributes.
 static calx_status *share_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
-                                cx_hlo_op *op)
+                                const cx_hlo_made *made, cx_hlo_op *op)
 {
-  const cx_hlo_op *first = d->properties->op;
+  const cx_hlo_op *first = made->op;
   const size_t n = cx_hlo_op_info_of(op->kind)->n_attrs;
-  CALX_TRY(cx_hlo_bytes_expand(b, d->properties->expanded, d->p.at));
+  CALX_TRY(cx_hlo_bytes_expand(b, made->expanded, d->p.at));
   for (size_t i = 0; i < n; i++) op->attrs[i] = first->attrs[i];
   op->extra = first->extra;
   op->n_extra = first->n_extra;
   return NULL;
 }
 
+// Where the last operation with these properties and dictionary is kept.
+static calx_status *made_of(cx_hlo_bytecode *b, const cx_hlo_draft *d,
+                            cx_hlo_made **out)
+{
+  *out = d->dict == NULL ? &d->properties->made : d->dict_entry->made;
+  if (*out != NULL) return NULL;
+  *out = CX_ARENA_NEW(&b->r->module->arena, cx_hlo_made);
+  d->dict_entry->made = *out;
+  return *out == NULL ? cx_out_of_memory() : NULL;
+}
+
 static calx_status *set_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
                               cx_hlo_op *op)
 {
   cx_hlo_reader *r = b->r;
-  cx_hlo_bytes_properties *properties = d->properties;
   const size_t expanded = r->expanded;
-  if (d->dict == NULL) {
-    if (properties == NULL) return NULL;
-    if (properties->name == d->name && properties->op->kind == op->kind &&
-        r->depth <= properties->depth) {
-      return share_attrs(b, d, op);
-    }
+  cx_hlo_made *made = NULL;
+  if (d->dict == NULL && d->properties == NULL) return NULL;
+  CALX_TRY(made_of(b, d, &made));
+  if (made->name == d->name && made->properties == d->properties &&
+      made->op->kind == op->kind && r->depth <= made->depth) {
+    return share_attrs(b, d, made, op);
   }
-  CALX_TRY(cx_hlo_vhlo_push(b, d->name, properties, d->dict, d->p.at));
+  CALX_TRY(cx_hlo_vhlo_push(b, d->name, d->properties, d->dict, d->p.at));
   CALX_TRY(cx_hlo_set_attrs(r, &d->p, op));
-  if (d->dict != NULL) return NULL;
-  properties->name = d->name;
-  properties->op = op;
-  properties->expanded = r->expanded - expanded;
-  properties->depth = r->depth;
+  *made = (cx_hlo_made){ .name = d->name,
+                         .properties = d->properties,
+                         .op = op,
+                         .expanded = r->expanded - expanded,
+                         .depth = r->depth };
   return NULL;
 }
 
@@ -224,17 +249,20 @@ static calx_status *make_vhlo(cx_hlo_bytecode *b, cx_hlo_draft *d,
 {
   cx_hlo_reader *r = b->r;
   size_t region = 0;
-  cx_hlo_op *op = cx_hlo_op_new(r->module, d->p.kind, d->p.n_inputs,
-                                d->n_results, d->p.n_regions);
-  if (op == NULL) return cx_out_of_memory();
+  cx_hlo_op *op = d->op;
+  if (op == NULL) {
+    op = cx_hlo_op_new(r->module, d->p.kind, d->p.n_inputs, d->n_results,
+                       d->p.n_regions);
+    if (op == NULL) return cx_out_of_memory();
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+      op->operands[i] = r->use_stack.v[d->p.uses + i].value;
+    }
+  }
   if (op->kind == CX_HLO_OP_OTHER) {
     op->name = d->p.name;
     CALX_TRY(cx_hlo_bytes_expand(b, op->name.n / CX_HLO_PART_BYTES, d->p.at));
   }
   op->loc = d->p.loc;
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    op->operands[i] = r->use_stack.v[d->p.uses + i].value;
-  }
   for (uint32_t i = 0; i < op->n_results; i++) {
     CALX_TRY(cx_hlo_bytes_type(b, &d->results, &op->results[i].type));
   }

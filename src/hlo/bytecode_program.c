@@ -161,6 +161,7 @@ static void start(cx_hlo_draft *d, const cx_hlo_reader *r,
   p->regions = p->last_region = NULL;
   p->loc = NULL;
   d->dict = NULL;
+  d->op = NULL;
   d->properties = NULL;
   d->results.at = in->at;
   d->results.end = in->end;

@@ -23,6 +23,16 @@ typedef enum cx_hlo_dialect {
   CX_HLO_DIALECT_SDY
 } cx_hlo_dialect;
 
+// The last operation whose attributes were made of properties or a dictionary:
+// the next ones that have the same have its attributes.
+typedef struct cx_hlo_made {
+  const struct cx_hlo_op_name *name;  // NULL: none was made yet
+  const struct cx_hlo_bytes_properties *properties;
+  const cx_hlo_op *op;
+  size_t expanded;  // what a use adds to the reader's
+  size_t depth;     // the reader's: entries nest deeper where it is deeper
+} cx_hlo_made;
+
 // An attribute or a type.
 typedef struct cx_hlo_bytes_entry {
   cx_hlo_bytes bytes;
@@ -35,7 +45,8 @@ typedef struct cx_hlo_bytes_entry {
   cx_hlo_any type;          // or
   const cx_hlo_loc *loc;    // where it has_loc; NULL: no file is known
   bool has_loc;
-  size_t loc_parts;  // what a use of the location adds
+  size_t loc_parts;   // what a use of the location adds
+  cx_hlo_made *made;  // of a dictionary; NULL: of no operation
 } cx_hlo_bytes_entry;
 
 // One property of an operation of VHLO: an attribute of ops.def's operation, or
@@ -67,14 +78,10 @@ typedef struct cx_hlo_op_name {
   size_t n_properties;
 } cx_hlo_op_name;
 
-// Properties, which many operations may share, and the last operation whose
-// attributes were made of them: the next ones of its kind have its attributes.
+// Properties, which many operations may share.
 typedef struct cx_hlo_bytes_properties {
   cx_hlo_bytes bytes;
-  const cx_hlo_op_name *name;  // NULL: they are not read yet
-  const cx_hlo_op *op;
-  size_t expanded;  // what a use adds to the reader's
-  size_t depth;     // the reader's: entries nest deeper where it is deeper
+  cx_hlo_made made;  // of operations that have no dictionary
 } cx_hlo_bytes_properties;
 
 // A value by its number. Its type's parts are here, because a use would wait
@@ -276,7 +283,9 @@ typedef struct cx_hlo_draft {
   cx_hlo_parts p;  // its operands lie on use_stack
   cx_hlo_op_name *name;
   const cx_hlo_attr *dict;              // NULL: none
+  cx_hlo_bytes_entry *dict_entry;       // where it stands
   cx_hlo_bytes_properties *properties;  // NULL: none
+  cx_hlo_op *op;                        // with its operands; NULL: not made
   cx_hlo_bytes results;                 // their types
   size_t n_results;
 } cx_hlo_draft;

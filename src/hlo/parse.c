@@ -130,6 +130,20 @@ static calx_status *read_file(cx_hlo_reader *r)
              : read_text(r);
 }
 
+// Tells that the file's bound was reached and not that of the machine.
+static calx_status *name_bound(const cx_hlo_reader *r, calx_status *status)
+{
+  if (status == NULL || r->module == NULL || !r->module->arena.at_limit) {
+    return status;
+  }
+  calx_status_free(status);
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "%s: the program of %zu bytes needs more than %zu bytes of "
+                  "memory: it uses long attributes or types very often",
+                  r->scan.file, (size_t)(r->scan.end - r->scan.start),
+                  r->module->arena.limit);
+}
+
 calx_status *cx_hlo_parse(const char *text, size_t size, const char *file_name,
                           cx_hlo_module **out)
 {
@@ -137,8 +151,10 @@ calx_status *cx_hlo_parse(const char *text, size_t size, const char *file_name,
   *out = NULL;
   calx_status *status = cx_hlo_reader_start(&r, text, size, file_name);
   if (status == NULL) status = read_file(&r);
+  status = name_bound(&r, status);
   if (status == NULL) {
     *out = r.module;
+    r.module->arena.limit = 0;  // for those who change the program
     r.module = NULL;
   }
   cx_hlo_reader_free(&r);
@@ -216,6 +232,7 @@ calx_status *cx_hlo_parse_signature(const char *text, size_t size,
   calx_status *status = cx_hlo_reader_start(&r, text, size, file_name);
   r.heads_only = true;
   if (status == NULL) status = read_file(&r);
+  status = name_bound(&r, status);
   if (status == NULL) status = take_signature(&r, out);
   if (status != NULL) cx_hlo_signature_free(out);
   cx_hlo_reader_free(&r);

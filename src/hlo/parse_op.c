@@ -120,10 +120,11 @@ static calx_status *modernise(cx_hlo_reader *r, const cx_hlo_name_info *info,
       (int)e->type.tensor.elem != info->detail) {
     return NULL;
   }
-  // A splat has any size, however short its text is.
+  // A splat has any size, however short its text is. These lists have a number
+  // for each dimension.
   const size_t n = (size_t)cx_hlo_type_elements(&e->type.tensor);
-  if (n > 4096) return NULL;
-  int64_t v[4096];
+  if (n > CX_HLO_MOST_DIMS) return NULL;
+  int64_t v[CX_HLO_MOST_DIMS];
   for (size_t i = 0; i < n; i++) v[i] = cx_hlo_elements_int(e, i);
   *attr = cx_hlo_attr_ints(r->module, e->type.tensor.elem, v, n);
   return *attr == NULL ? cx_out_of_memory() : NULL;

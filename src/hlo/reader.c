@@ -18,7 +18,9 @@ calx_status *cx_hlo_reader_start(cx_hlo_reader *r, const char *text,
   r->resources.seed = seed;
   cx_hlo_op_names_fill(&r->ops);
   r->module = cx_hlo_module_new();
-  return r->module == NULL ? cx_out_of_memory() : NULL;
+  if (r->module == NULL) return cx_out_of_memory();
+  r->module->arena.limit = CX_HLO_MEMORY + size * CX_HLO_MEMORY_PER_BYTE;
+  return NULL;
 }
 
 void cx_hlo_reader_free(cx_hlo_reader *r)

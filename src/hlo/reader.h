@@ -15,9 +15,13 @@
 #include "hlo/scan.h"
 
 enum {
-  CX_HLO_DEEPEST = 128,       // nesting of regions, attributes and types
-  CX_HLO_MOST_DIMS = 255,     // of a tensor
-  CX_HLO_EXPANSION = 1 << 26  // bytes of the uses of aliases, written out
+  CX_HLO_DEEPEST = 128,        // nesting of regions, attributes and types
+  CX_HLO_MOST_DIMS = 255,      // of a tensor
+  CX_HLO_EXPANSION = 1 << 26,  // bytes of the uses of aliases, written out
+  // Bytes of memory that any file may take, and more for each byte of it. An
+  // operation of 6 bytes has 300 in memory, one of a text less for each byte.
+  CX_HLO_MEMORY = 1 << 26,
+  CX_HLO_MEMORY_PER_BYTE = 256
 };
 
 #define CX_HLO_STACK(type) \

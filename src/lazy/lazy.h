@@ -127,6 +127,14 @@ calx_status *cx_lazy_upload(calx_device *device, calx_dtype dtype,
                             const int64_t *dims, size_t rank, const void *data,
                             bool borrow, void (*done)(void *user), void *user,
                             calx_tensor **out_tensor) CALX_MUST_USE;
+// The same of a borrowed tensor that is marked so and is uploaded in shards.
+// Its shape is checked.
+calx_status *cx_lazy_upload_split(calx_device *device,
+                                  const cx_graph_shape *shape,
+                                  const cx_spmd_placement *placement,
+                                  const void *data, void (*done)(void *user),
+                                  void *user,
+                                  calx_tensor **out_tensor) CALX_MUST_USE;
 
 // A durable host tensor with one owner, in no scope, over memory that is there
 // already and is aligned for the type. done(user) is called once: when nothing

@@ -184,11 +184,13 @@ calx_status *cx_pjrt_buffer_to_host_async(
 // A sharded buffer is a tensor on all devices of a client, on each a shard of
 // it or, where the placement splits nothing or is NULL, the whole. Its shape is
 // the tensor's. All functions above take it but _copy_to_device and
-// _to_host_async. Uploads a copy of the data.
+// _to_host_async. Uploads each device's shard, of data that is borrowed only
+// where the shards are dense in it; `done` as for a buffer of one device.
 calx_status *cx_pjrt_sharded_from_host(cx_pjrt_client *c,
                                        const cx_pjrt_shape *shape,
                                        const cx_spmd_placement *placement,
-                                       const void *data,
+                                       const void *data, cx_pjrt_upload mode,
+                                       void (*done)(void *user), void *user,
                                        cx_pjrt_buffer **out) CALX_MUST_USE;
 // NULL: each device has the whole, or it is no sharded buffer.
 const cx_spmd_placement *cx_pjrt_buffer_placement(const cx_pjrt_buffer *b);

@@ -2,6 +2,7 @@
 //
 // A sharded buffer has one ordinary buffer on each device, which has a block of
 // the tensor or, where no dimension is split, all of it.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -70,43 +71,119 @@ cx_pjrt_buffer *cx_pjrt_sharded_new(cx_pjrt_client *c,
   return NULL;
 }
 
-// `block` has room for a shard.
+// Where the host's data of a tensor comes from. It may be in use until all
+// devices are done with it.
+typedef struct shards_upload {
+  const char *data;
+  cx_pjrt_upload mode;
+  atomic_size_t left;  // devices that may use it
+  void (*done)(void *user);
+  void *user;
+} shards_upload;
+
+static void device_done(void *user)
+{
+  shards_upload *u = user;
+  if (atomic_fetch_sub(&u->left, 1) != 1) return;
+  u->done(u->user);
+  cx_free(u);
+}
+
+// Whether the elements of a block lie one after another in the tensor.
+static bool is_dense(const cx_pjrt_shape *all, const cx_pjrt_shape *block)
+{
+  size_t d = all->rank;
+  while (d > 0 && block->dims[d - 1] == all->dims[d - 1]) d--;
+  while (d > 1 && block->dims[d - 2] == 1) d--;
+  return d <= 1;
+}
+
+static size_t offset_of(const cx_pjrt_shape *all, const int64_t *start)
+{
+  int64_t offset = 0;
+  for (size_t d = 0; d < all->rank; d++) {
+    offset = offset * all->dims[d] + start[d];
+  }
+  return (size_t)offset * cx_pjrt_type_bytes(all->type);
+}
+
+// From where it lies, where it is dense; else from `block`, which has room for
+// a shard.
 static calx_status *upload_shard(cx_pjrt_buffer *b, size_t device,
-                                 const void *data, char *block)
+                                 shards_upload *u, char *block)
 {
   cx_pjrt_shape shape = b->shape;
+  const char *data = u->data;
   if (b->placement != NULL) {
     int64_t start[CALX_MAX_RANK];
     cx_spmd_shard(b->placement, b->shape.dims, device, shape.dims, start);
-    if (bytes_of(&shape) != 0) {
+    if (block == NULL) {
+      data += offset_of(&b->shape, start);
+    } else if (bytes_of(&shape) != 0) {
       copy_block(&b->shape, &shape, start, (char *)data, block, true);
     }
-    data = block;
+    if (block != NULL) data = block;
   }
-  return cx_pjrt_buffer_from_host(b->client, device, &shape, data, CX_PJRT_COPY,
-                                  NULL, NULL, &b->shards[device]);
+  const bool borrowed = u->mode != CX_PJRT_COPY;
+  return cx_pjrt_buffer_from_host(b->client, device, &shape, data, u->mode,
+                                  borrowed ? device_done : NULL, u,
+                                  &b->shards[device]);
+}
+
+static calx_status *upload_shards(cx_pjrt_buffer *b, shards_upload *u,
+                                  char *block)
+{
+  const size_t n = b->client->n_devices;
+  calx_status *status = NULL;
+  size_t d = 0;
+  while (d < n && status == NULL) status = upload_shard(b, d++, u, block);
+  for (; d < n && u->mode != CX_PJRT_COPY; d++) device_done(u);
+  return status;
+}
+
+// The caller's `done` is called here, or by the last device.
+static calx_status *upload_all(cx_pjrt_buffer *b, const shards_upload *asked)
+{
+  cx_pjrt_shape part;
+  cx_pjrt_shard_shape(&b->shape, b->placement, &part);
+  const bool dense = b->placement == NULL || is_dense(&b->shape, &part);
+  shards_upload now = *asked, *later = NULL;
+  char *block = NULL;
+  calx_status *status = NULL;
+  if (dense && now.mode != CX_PJRT_COPY) later = cx_alloc(sizeof *later);
+  if (later != NULL) {
+    *later = now;
+    atomic_init(&later->left, b->client->n_devices);
+    return upload_shards(b, later, NULL);
+  }
+  now.mode = CX_PJRT_COPY;
+  if (!dense) {
+    block = cx_alloc(bytes_of(&part) + 1);
+    if (block == NULL) status = cx_out_of_memory();
+  }
+  if (status == NULL) status = upload_shards(b, &now, block);
+  cx_free(block);
+  if (now.done != NULL) now.done(now.user);
+  return status;
 }
 
 calx_status *cx_pjrt_sharded_from_host(cx_pjrt_client *c,
                                        const cx_pjrt_shape *shape,
                                        const cx_spmd_placement *placement,
-                                       const void *data, cx_pjrt_buffer **out)
+                                       const void *data, cx_pjrt_upload mode,
+                                       void (*done)(void *user), void *user,
+                                       cx_pjrt_buffer **out)
 {
-  cx_pjrt_shape part;
+  const shards_upload asked = {
+    .data = data, .mode = mode, .done = done, .user = user
+  };
   *out = NULL;
   cx_pjrt_buffer *b = cx_pjrt_sharded_new(c, shape, placement);
-  if (b == NULL) return cx_out_of_memory();
-  cx_pjrt_shard_shape(shape, b->placement, &part);
-  char *block = NULL;
-  calx_status *status = NULL;
-  if (b->placement != NULL) {
-    block = cx_alloc(bytes_of(&part) + 1);
-    if (block == NULL) status = cx_out_of_memory();
+  if (b == NULL) {
+    if (done != NULL) done(user);
+    return cx_out_of_memory();
   }
-  for (size_t d = 0; d < c->n_devices && status == NULL; d++) {
-    status = upload_shard(b, d, data, block);
-  }
-  cx_free(block);
+  calx_status *status = upload_all(b, &asked);
   if (status != NULL) {
     cx_pjrt_buffer_release(b);
     return status;

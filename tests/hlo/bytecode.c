@@ -241,6 +241,19 @@ static void test_large(void **state)
   cx_free(bytes);
 }
 
+static calx_status *parse_made(const char *name, cx_hlo_module **out)
+{
+  char path[512];
+  char *bytes = NULL;
+  size_t size = 0;
+  snprintf(path, sizeof path, "%s/%s.bc", folder, name);
+  CHECK_OK(cx_file_read(path, 0, &bytes, &size));
+  assert_true(size < 3 << 20);
+  calx_status *status = cx_hlo_parse(bytes, size, path, out);
+  cx_free(bytes);
+  return status;
+}
+
 // Long data that many operations use is hashed and copied for each: the reader
 // bounds it all together.
 static void test_repeated(void **state)
@@ -251,17 +264,23 @@ static void test_repeated(void **state)
                                        "alias",    "tuple",      "encoding",
                                        "operands", "operation" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    char path[512];
-    char *bytes = NULL;
-    size_t size = 0;
     cx_hlo_module *m = NULL;
-    snprintf(path, sizeof path, "%s/%s.bc", folder, names[i]);
-    CHECK_OK(cx_file_read(path, 0, &bytes, &size));
-    assert_true(size < 3 << 20);
-    CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_hlo_parse(bytes, size, path, &m),
+    CHECK_FAILS(CALX_INVALID_ARGUMENT, parse_made(names[i], &m),
                 "attributes and types have more than");
-    cx_free(bytes);
   }
+}
+
+// Lists that are made of short literals for each operation: those of equal
+// dictionaries are shared, and all of a file have a bound.
+static void test_lists(void **state)
+{
+  (void)state;
+  cx_hlo_module *m = NULL;
+  CHECK_OK(parse_made("shared", &m));
+  assert_true(m->arena.used < 16 << 20);
+  cx_hlo_module_free(m);
+  CHECK_FAILS(CALX_RESOURCE_EXHAUSTED, parse_made("in_turn", &m),
+              "bytes of memory: it uses long attributes");
 }
 
 static void test_signature(void **state)
@@ -304,7 +323,8 @@ int main(void)
     cmocka_unit_test(test_all_parts), cmocka_unit_test(test_defaults),
     cmocka_unit_test(test_refused),   cmocka_unit_test(test_no_memory),
     cmocka_unit_test(test_cut),       cmocka_unit_test(test_large),
-    cmocka_unit_test(test_repeated),  cmocka_unit_test(test_signature),
+    cmocka_unit_test(test_repeated),  cmocka_unit_test(test_lists),
+    cmocka_unit_test(test_signature),
   };
   return cmocka_run_group_tests(tests, unpack, NULL);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """bytecode_repeated.py FOLDER: files of bytecode that use one long entry many
-times, for test_repeated of bytecode.c. No writer of MLIR makes them.
+times, for test_repeated and test_lists of bytecode.c. No writer of MLIR makes
+them.
 
 The layout: MLIR's BytecodeFormat.md; the codes: StableHLO's VhloBytecode.cpp.
 """
@@ -10,7 +11,7 @@ import sys
 LONG = "f" * (1 << 20)
 TIMES = 20000
 BUILTIN, VHLO = range(2)
-TOKEN = 22  # code of a type
+TOKEN, I64 = 22, 14  # codes of types
 
 
 def number(n):
@@ -29,12 +30,12 @@ def section(kind, data):
 
 
 class File:
-    """A module whose function main repeats one operation."""
+    """A module whose function main repeats one operation, or some in turn."""
 
-    def __init__(self, operation):
+    def __init__(self, *operations):
         self.strings, self.attrs, self.types = [], [], []
         names = [(BUILTIN, "module"), (VHLO, "func_v1"), (VHLO, "return_v1"),
-                 (VHLO, operation)]
+                 *((VHLO, operation) for operation in operations)]
         self.dialects = [self.string("builtin"), self.string("vhlo")]
         self.names = [(dialect, self.string(name)) for dialect, name in names]
         self.nowhere = self.attr(BUILTIN, numbers(15))
@@ -114,6 +115,20 @@ def repeat(path, operation, attr=None, result=None, operands=0):
         f.write(path, f.operation(3, d, results=results) * TIMES, TIMES, TIMES)
 
 
+def lists(path, operations, names):
+    """Attributes that are lists of numbers, each a splat, in a dictionary, as
+    older versions have them: each operation's are made of it."""
+    f = File(*operations)
+    type_ = f.type(VHLO, numbers(20, 1, 255 << 1, f.type(VHLO, number(I64))))
+    splat = f.attr(VHLO, numbers(15, type_, 8) + bytes(7) + b"\1")
+    d = f.dictionary(**{name: splat for name in names})
+    token = [f.type(VHLO, number(TOKEN))]
+    body = b"".join(f.operation(3 + i, d, results=token)
+                    for i in range(len(operations)))
+    times = TIMES // len(operations)
+    f.write(path, body * times, TIMES, TIMES)
+
+
 def main(folder):
     folder = pathlib.Path(folder)
     token, call = "create_token_v1", "custom_call_v1"
@@ -139,6 +154,11 @@ def main(folder):
            result=lambda f: f.type(BUILTIN, f'tensor<4xf32, "{LONG}">'))
     repeat(folder / "operands.bc", call, result=bounded, operands=TIMES)
     repeat(folder / "operation.bc", LONG + "_v1")
+    lists(folder / "shared.bc", ["convolution_v1"],
+          ["window_strides", "lhs_dilation", "rhs_dilation"])
+    lists(folder / "in_turn.bc", ["gather_v2", "dynamic_gather_v2"],
+          ["offset_dims", "collapsed_slice_dims", "operand_batching_dims",
+           "start_indices_batching_dims", "start_index_map"])
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ static calx_status *check_rank(const cpu_coll_link_options *o)
       cpu_coll_mpi.size != (int)o->processes) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "%s counts this process as %d of %d, but calx as "
-                    "%u of %u",
+                    "%u of %u; a process's number must be its rank of MPI",
                     cpu_coll_mpi.api->flavour, cpu_coll_mpi.rank,
                     cpu_coll_mpi.size, (unsigned)o->process,
                     (unsigned)o->processes);

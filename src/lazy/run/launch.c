@@ -33,10 +33,8 @@ calx_status *cx_lazy_buffer_from_host(const calx_device *d,
     return cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, data,
                                     mode, done, user, out);
   }
-  calx_status *status =
-      cx_pjrt_sharded_from_host(d->client, shape, placement, data, out);
-  if (done != NULL) done(user);
-  return status;
+  return cx_pjrt_sharded_from_host(d->client, shape, placement, data, mode,
+                                   done, user, out);
 }
 
 calx_status *cx_lazy_upload_words(calx_device *d, const uint32_t *words,

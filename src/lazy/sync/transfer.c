@@ -40,9 +40,11 @@ static calx_status *check_content(const char *call, const void *data,
                     cx_graph_shape_str(out));
 }
 
-// done: NULL, or called once, on failure too.
+// done: NULL, or called once, on failure too. placement: NULL where the tensor
+// is not marked.
 static calx_status *upload(calx_device *d, const cx_graph_shape *shape,
-                           size_t bytes, const void *data, bool borrow,
+                           const cx_spmd_placement *placement, size_t bytes,
+                           const void *data, bool borrow,
                            void (*done)(void *user), void *user,
                            calx_tensor **out)
 {
@@ -50,7 +52,7 @@ static calx_status *upload(calx_device *d, const cx_graph_shape *shape,
   cx_pjrt_shape_make(shape->dtype, shape->dims, shape->rank, &wire);
   cx_pjrt_buffer *buffer;
   int64_t start = cx_now_ns();
-  CALX_TRY(cx_lazy_buffer_from_host(d, &wire, NULL, data,
+  CALX_TRY(cx_lazy_buffer_from_host(d, &wire, placement, data,
                                     borrow ? CX_PJRT_BORROW : CX_PJRT_COPY,
                                     done, user, &buffer));
   cx_lazy_count_upload(d, start, bytes);
@@ -64,6 +66,22 @@ static calx_status *upload(calx_device *d, const cx_graph_shape *shape,
     return cx_out_of_memory();
   }
   cx_lazy_tensor_settle(t, node);
+  cx_lazy_tensor_set_placement(t, placement);
+  return NULL;
+}
+
+calx_status *cx_lazy_upload_split(calx_device *device,
+                                  const cx_graph_shape *shape,
+                                  const cx_spmd_placement *placement,
+                                  const void *data, void (*done)(void *user),
+                                  void *user, calx_tensor **out_tensor)
+{
+  const size_t bytes =
+      (size_t)cx_graph_shape_numel(shape) * calx_dtype_size(shape->dtype);
+  *out_tensor = NULL;
+  CALX_TRY(upload(device, shape, placement, bytes, data, true, done, user,
+                  out_tensor));
+  atomic_store(&(*out_tensor)->owners, 1);
   return NULL;
 }
 
@@ -81,7 +99,8 @@ calx_status *cx_lazy_upload(calx_device *device, calx_dtype dtype,
     if (done != NULL) done(user);
     return status;
   }
-  CALX_TRY(upload(device, &shape, bytes, data, borrow, done, user, out_tensor));
+  CALX_TRY(upload(device, &shape, NULL, bytes, data, borrow, done, user,
+                  out_tensor));
   atomic_store(&(*out_tensor)->owners, 1);
   return NULL;
 }
@@ -93,7 +112,7 @@ static calx_tensor *upload_copy(calx_device *device,
 {
   calx_tensor *t;
   calx_status *status =
-      upload(device, shape, bytes, data, false, NULL, NULL, &t);
+      upload(device, shape, NULL, bytes, data, false, NULL, NULL, &t);
   return status == NULL ? cx_lazy_scope_give(t) : cx_lazy_tensor_poison(status);
 }
 
