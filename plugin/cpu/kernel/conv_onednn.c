@@ -240,6 +240,16 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
   p->scratch_at = cpu_kernel_reserve(kernel, scratch);
 }
 
+// oneDNN's threads wait for each other, and one may have to be woken. So work of
+// some 20 us stays on one thread.
+#define SPREAD_FLOPS 2e6
+
+static cpu_threads *threads_for(const cpu_kernel_conv_desc *d,
+                                cpu_threads *pool)
+{
+  return cpu_kernel_conv_flops(d) < SPREAD_FLOPS ? NULL : pool;
+}
+
 // ---- running ----------------------------------------------------------------
 
 static dnnl_status_t run_conv(const onednn_plan *p,
@@ -268,7 +278,10 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
                                unsigned char *scratch)
 {
   const onednn_plan *p = kernel->plan;
-  CALX_TRY(cpu_kernel_primitive_ready(p->dnnl, kernel->name, pool));
+  cpu_threads *threads = threads_for(&p->d, pool);
+  if (threads != NULL) {
+    CALX_TRY(cpu_kernel_primitive_ready(p->dnnl, kernel->name, threads));
+  }
   // oneDNN takes its operands by pointers without const.
   uintptr_t operands[2] = { (uintptr_t)lhs, (uintptr_t)rhs };
   const int *role = cpu_kernel_conv_roles[p->form.kind];
@@ -281,7 +294,7 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
                            CPU_KERNEL_F32, given[role[i]], pool);
   }
   given[role[2]] = p->stored ? scratch + p->stored_at : out;
-  cpu_kernel_onednn_enter(p->dnnl, pool);
+  cpu_kernel_onednn_enter(p->dnnl, threads);
   dnnl_status_t s = run_conv(p, given, scratch);
   cpu_kernel_onednn_leave(p->dnnl);
   if (s != dnnl_success) {
@@ -318,7 +331,7 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool, int candidate,
   static const char *const forms[3] = { "convolution", "input gradient",
                                         "weight gradient" };
   char name[40];
-  cpu_kernel_onednn_enter(p->dnnl, pool);
+  cpu_kernel_onednn_enter(p->dnnl, threads_for(&p->d, pool));
   const dnnl_primitive_attr_t attr = cpu_kernel_primitive_attr(p->dnnl);
   const int result = cpu_kernel_conv_roles[p->form.kind][2];
   bool made = attr != NULL && describe_given(p) &&
