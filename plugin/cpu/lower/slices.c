@@ -14,7 +14,9 @@
 #define LEAST_BYTES 1024
 
 typedef struct slicer {
-  bool *elsewhere;    // by value's number: something other than a kernel reads
+  // By the value's number: something other than a kernel reads it; a collective
+  // reads it in background, which may write over it from its begin on.
+  bool *elsewhere, *in_background;
   bool *overwritten;  // by the entry's parameter: a result takes its memory
   const cx_hlo_block *entry;
 } slicer;
@@ -49,10 +51,9 @@ static bool lives_until(const cpu_lower_state *c, const slicer *s,
 {
   if (cpu_lower_info(c, storage)->last_use >= time) return true;
   const cx_hlo_block *entry = s->entry;
-  for (size_t i = 0; i < entry->n_args; i++) {
-    if (storage == &entry->args[i]) return !s->overwritten[i];
-  }
-  return false;
+  if (entry->n_args == 0) return false;
+  const size_t i = (size_t)storage->number - entry->args[0].number;
+  return i < entry->n_args && storage == &entry->args[i] && !s->overwritten[i];
 }
 
 static bool becomes_part(cpu_lower_state *c, const slicer *s,
@@ -68,7 +69,7 @@ static bool becomes_part(cpu_lower_state *c, const slicer *s,
   cpu_lower_value *info = cpu_lower_info(c, v);
   cx_hlo_value *storage = cpu_lower_storage(c, op->operands[0]);
   if (g->outputs[0] != v || s->elsewhere[v->number] ||
-      cpu_lower_is_constant(storage) ||
+      s->in_background[storage->number] || cpu_lower_is_constant(storage) ||
       cx_hlo_type_bytes(&v->type.tensor) < LEAST_BYTES ||
       !find_offset(op, &offset) ||
       !lives_until(c, s, storage, info->last_use)) {
@@ -108,12 +109,23 @@ static calx_status *note(cpu_lower_state *c, void *user, cx_hlo_value *v)
   return NULL;
 }
 
+static calx_status *note_in_background(cpu_lower_state *c, void *user,
+                                       cx_hlo_value *v)
+{
+  (void)c;
+  slicer *s = user;
+  s->in_background[v->number] = true;
+  return NULL;
+}
+
 static calx_status *note_group(cpu_lower_state *c, void *user,
                                cpu_lower_group *g)
 {
-  return g->kind == CPU_LOWER_GROUP_KERNEL
-             ? NULL
-             : cpu_lower_each_read(c, g, note, user);
+  if (g->kind == CPU_LOWER_GROUP_KERNEL) return NULL;
+  if (g->kind == CPU_LOWER_GROUP_COLLECTIVE && g->in_background) {
+    CALX_TRY(cpu_lower_each_read(c, g, note_in_background, user));
+  }
+  return cpu_lower_each_read(c, g, note, user);
 }
 
 static void note_results(cpu_lower_state *c, slicer *s,
@@ -135,12 +147,15 @@ static void note_results(cpu_lower_state *c, slicer *s,
 calx_status *cpu_lower_slices(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   const cpu_run_program_info *info = &c->a.program->info;
-  slicer s = { .elsewhere =
-                   CX_ARENA_ARRAY(&c->arena, bool, c->module->n_values + 1),
+  const size_t n = (size_t)c->module->n_values + 1;
+  slicer s = { .elsewhere = CX_ARENA_ARRAY(&c->arena, bool, n),
+               .in_background = CX_ARENA_ARRAY(&c->arena, bool, n),
                .overwritten =
                    CX_ARENA_ARRAY(&c->arena, bool, info->n_params + 1),
                .entry = schedule->block };
-  if (s.elsewhere == NULL || s.overwritten == NULL) return cx_out_of_memory();
+  if (s.elsewhere == NULL || s.in_background == NULL || s.overwritten == NULL) {
+    return cx_out_of_memory();
+  }
   for (size_t i = 0; i < info->n_results; i++) {
     if (info->alias[i] >= 0) s.overwritten[info->alias[i]] = true;
   }
