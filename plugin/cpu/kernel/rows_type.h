@@ -81,27 +81,8 @@ INLINE void NAME(set_panel_rows)(const cpu_kernel_rows *r, const T *b,
   }
 }
 
-// Rows [p, p + q) of b in their order: short ones are one run of memory. The
-// columns behind the last whole vector are added to `part`.
-static void NAME(set_short_rows)(const cpu_kernel_rows *r, const T *b,
-                                 const float *a, int64_t columns, int64_t q,
-                                 float *part)
-{
-  int64_t j = 0;
-  for (; j + PANEL * LANES <= columns; j += PANEL * LANES) {
-    NAME(set_panel_rows)(r, b + j, a, PANEL, q, part + j);
-  }
-  for (; j + LANES <= columns; j += LANES) {
-    NAME(set_panel_rows)(r, b + j, a, 1, q, part + j);
-  }
-  for (int64_t p = 0; p < q && j < columns; p++) {
-    NAME(add_all_rows)
-    (r, b + p * r->b_row + j, a + p, columns - j, 1, part + j);
-  }
-}
-
 // Rows [p, p + q) of b, several side by side.
-static void NAME(add_long_rows)(const cpu_kernel_rows *r, const T *b,
+INLINE void NAME(add_long_rows)(const cpu_kernel_rows *r, const T *b,
                                 const float *a, int64_t columns, int64_t q,
                                 float *part)
 {
@@ -114,6 +95,27 @@ static void NAME(add_long_rows)(const cpu_kernel_rows *r, const T *b,
   }
 }
 
+// Rows [p, p + q) of b in their order: short ones are one run of memory. The
+// columns behind the last whole vector are added to `part`.
+INLINE void NAME(set_short_rows)(const cpu_kernel_rows *r, const T *b,
+                                 const float *a, int64_t columns, int64_t q,
+                                 float *part)
+{
+  int64_t j = 0;
+  for (; j + PANEL * LANES <= columns; j += PANEL * LANES) {
+    NAME(set_panel_rows)(r, b + j, a, PANEL, q, part + j);
+  }
+  const int64_t rest = (columns - j) / LANES;
+  switch (rest) {
+    case 3: NAME(set_panel_rows)(r, b + j, a, 3, q, part + j); break;
+    case 2: NAME(set_panel_rows)(r, b + j, a, 2, q, part + j); break;
+    case 1: NAME(set_panel_rows)(r, b + j, a, 1, q, part + j); break;
+    default: break;
+  }
+  j += rest * LANES;
+  if (j < columns) NAME(add_long_rows)(r, b + j, a, columns - j, q, part + j);
+}
+
 static void NAME(by_rows)(const cpu_kernel_rows *r, int64_t lo, int64_t columns)
 {
   float part[CPU_KERNEL_ROWS_MOST * COLUMNS];
@@ -122,14 +124,20 @@ static void NAME(by_rows)(const cpu_kernel_rows *r, int64_t lo, int64_t columns)
   for (int64_t i = 0; i < r->m; i++) {
     memset(total + i * COLUMNS, 0, (size_t)columns * sizeof *total);
   }
-  const bool is_short = r->b_row * (int64_t)sizeof(T) <= SHORT_ROW;
+  const bool is_short =
+      r->b_row * (int64_t)sizeof(T) <= SHORT_ROW && r->k >= BLOCK;
   for (int64_t p = 0; p < r->k; p += BLOCK) {
     const int64_t q = MIN(BLOCK, r->k - p);
     for (int64_t i = 0; i < r->m; i++) {
       memset(part + i * COLUMNS, 0, (size_t)columns * sizeof *part);
     }
-    (is_short ? NAME(set_short_rows) : NAME(add_long_rows))(
-        r, b + p * r->b_row, r->a + p, columns, q, part);
+    // In place, where the compiler sees that nothing else is in `part`.
+    if (is_short) {
+      NAME(set_short_rows)
+      (r, b + p * r->b_row, r->a + p, columns, q, part);
+    } else {
+      NAME(add_long_rows)(r, b + p * r->b_row, r->a + p, columns, q, part);
+    }
     for (int64_t i = 0; i < r->m * COLUMNS; i += COLUMNS) {
       for (int64_t j = 0; j < columns; j++) total[i + j] += (double)part[i + j];
     }

@@ -22,8 +22,9 @@
 #define COLUMNS 512
 // Rows of b that are read side by side.
 #define BESIDE 16
-// Bytes from one row of b to the next up to which rows are read one by one, in
-// vectors of which PANEL are computed together for PANEL_ROWS rows of a.
+// Bytes from one row of b to the next up to which rows, if they are a block or
+// more, are read one by one, in vectors of which PANEL are computed together
+// for PANEL_ROWS rows of a.
 #define SHORT_ROW 512
 #define PANEL 4
 #define PANEL_ROWS 2
