@@ -3,7 +3,7 @@
 //   ROWS_NAME    the function
 //   ROWS_BYTES   of a vector
 #include <string.h>
-#if defined(__F16C__) || defined(__AVX512F__)
+#if defined(__AVX2__) || defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
@@ -22,6 +22,12 @@
 #define COLUMNS 512
 // Rows of b that are read side by side.
 #define BESIDE 16
+// Bytes from one row of b to the next up to which rows, if they are a block or
+// more, are read one by one, in vectors of which PANEL are computed together
+// for PANEL_ROWS rows of a.
+#define SHORT_ROW 512
+#define PANEL 4
+#define PANEL_ROWS 2
 // Columns of b, if these are dense, that are read side by side.
 #define COLUMNS_BESIDE 4
 // Rows of a that are computed together.
@@ -82,13 +88,21 @@ INLINE cpu_kernel_rows_vec load_f16(const uint16_t *p)
 #endif
 }
 
-// In steps that compilers have instructions for.
+// Without an instruction for it, in steps that compilers have some for.
 INLINE cpu_kernel_rows_vec load_i8(const int8_t *p)
 {
+#if ROWS_BYTES == 64 && defined(__AVX512F__)
+  return (cpu_kernel_rows_vec)_mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+#elif ROWS_BYTES == 32 && defined(__AVX2__)
+  return (cpu_kernel_rows_vec)_mm256_cvtepi32_ps(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+#else
   const cpu_kernel_rows_shorts wide = __builtin_convertvector(
       *(const cpu_kernel_rows_bytes *)p, cpu_kernel_rows_shorts);
   return __builtin_convertvector(
       __builtin_convertvector(wide, cpu_kernel_rows_ints), cpu_kernel_rows_vec);
+#endif
 }
 
 INLINE float one_i8(const int8_t *p)

@@ -32,9 +32,15 @@ static uint32_t append(cpu_lower_assembly *a, void *items, size_t *count,
 uint32_t cpu_lower_assemble_slot(cpu_lower_assembly *a, cpu_run_slot_kind kind,
                                  int64_t at, int64_t bytes)
 {
+  return cpu_lower_assemble_part(
+      a, &(cpu_run_slot){ .kind = (int64_t)kind, .at = at, .bytes = bytes });
+}
+
+uint32_t cpu_lower_assemble_part(cpu_lower_assembly *a,
+                                 const cpu_run_slot *part)
+{
   cpu_run_program *p = a->program;
-  const cpu_run_slot slot = { (int64_t)kind, at, bytes };
-  return append(a, &p->slots, &p->n_slots, &a->slots_room, sizeof slot, &slot,
+  return append(a, &p->slots, &p->n_slots, &a->slots_room, sizeof *part, part,
                 1);
 }
 

@@ -17,6 +17,9 @@ typedef struct cpu_lower_assembly {
 
 uint32_t cpu_lower_assemble_slot(cpu_lower_assembly *a, cpu_run_slot_kind kind,
                                  int64_t at, int64_t bytes);
+// A slot that may begin inside an argument or a result.
+uint32_t cpu_lower_assemble_part(cpu_lower_assembly *a,
+                                 const cpu_run_slot *part);
 // A constant of `bytes` bytes: `size` bytes of data, repeated as often as they
 // fit. Equal constants are not shared.
 uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,

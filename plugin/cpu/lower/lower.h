@@ -93,6 +93,7 @@ typedef struct cpu_lower_range {
 // What is known of a value, by its number.
 typedef struct cpu_lower_value {
   cx_hlo_value *alias;        // of which this is a view; NULL: of none
+  int64_t offset;             // bytes of `alias` before this
   cpu_lower_group *producer;  // the group that writes it; NULL: none does
   uint32_t position;          // in its block, of the operation that computes it
   int64_t last_use;           // time
@@ -134,6 +135,9 @@ static inline cx_hlo_value *cpu_lower_storage(const cpu_lower_state *c,
   while (c->values[v->number].alias != NULL) v = c->values[v->number].alias;
   return v;
 }
+
+// The bytes of that memory before v.
+int64_t cpu_lower_offset(const cpu_lower_state *c, const cx_hlo_value *v);
 
 // Whether result i of a collective may be in the memory of its operand i.
 bool cpu_lower_is_in_place(const cx_hlo_op *collective);
@@ -214,6 +218,9 @@ cpu_lower_stage cpu_lower_order;
 cpu_lower_stage cpu_lower_overlap;
 // Gives each group its times and each value its last use.
 cpu_lower_stage cpu_lower_lifetimes;
+// Makes slices that only kernels read views, where their operands are in memory
+// for as long.
+cpu_lower_stage cpu_lower_slices;
 // Chooses how each KERNEL group is run, by measuring.
 cpu_lower_stage cpu_lower_choose_kernels;
 // Compiles the LOOP groups; those that the jit refuses become INTERPRETED.

@@ -171,20 +171,43 @@ static calx_status *allocate_output(cpu_lower_state *c,
 
 // ---- what users prefer ----
 
+// What the group updates to make `output`, if it can do so in place because
+// nothing uses it later; else NULL.
+static cx_hlo_value *updated_by(const cpu_lower_state *c,
+                                const cpu_lower_group *g,
+                                const cx_hlo_value *output)
+{
+  if (g->kind != CPU_LOWER_GROUP_LOOP || g->root == NULL ||
+      g->root->n_operands == 0) {
+    return NULL;
+  }
+  cx_hlo_value *input = g->root->operands[0];
+  cx_hlo_value *storage = cpu_lower_storage(c, input);
+  return cpu_lower_info(c, storage)->last_use == g->begin &&
+                 input_of(c, g, storage) == input &&
+                 may_write_over(g, input, output)
+             ? input
+             : NULL;
+}
+
 // The user of v would like to find it in m, from the last use of `occupant` on;
-// NULL: from now on.
+// NULL: from now on. In a chain of updates each is there, else the first and
+// the last one would copy the whole.
 static void prefer(cpu_lower_state *c, cx_hlo_value *v, cpu_lower_range *m,
                    cx_hlo_value *occupant)
 {
-  cx_hlo_value *storage = cpu_lower_storage(c, v);
-  cpu_lower_value *info = cpu_lower_info(c, storage);
-  if (info->preferred != NULL || info->producer == NULL ||
-      info->range != NULL ||
-      cx_hlo_type_bytes(&storage->type.tensor) != m->bytes) {
-    return;
+  while (v != NULL) {
+    cx_hlo_value *storage = cpu_lower_storage(c, v);
+    cpu_lower_value *info = cpu_lower_info(c, storage);
+    if (info->preferred != NULL || info->producer == NULL ||
+        info->range != NULL ||
+        cx_hlo_type_bytes(&storage->type.tensor) != m->bytes) {
+      return;
+    }
+    info->preferred = m;
+    info->occupant = occupant;
+    v = updated_by(c, info->producer, storage);
   }
-  info->preferred = m;
-  info->occupant = occupant;
 }
 
 static calx_status *allocate_groups(cpu_lower_state *c,

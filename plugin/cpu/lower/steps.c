@@ -50,7 +50,7 @@ static uint32_t slot_of_constant(emitter *e, const cx_hlo_value *v)
 }
 
 // A constant gets its slot here, and so does a token, which has no bytes.
-static uint32_t slot_of(emitter *e, cx_hlo_value *v)
+static uint32_t slot_of_storage(emitter *e, cx_hlo_value *v)
 {
   cx_hlo_value *storage = cpu_lower_storage(e->c, v);
   cpu_lower_value *info = cpu_lower_info(e->c, storage);
@@ -67,6 +67,19 @@ static uint32_t slot_of(emitter *e, cx_hlo_value *v)
             : cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0);
   }
   return slot_of_memory(e, info->range);
+}
+
+static uint32_t slot_of(emitter *e, cx_hlo_value *v)
+{
+  const uint32_t whole = slot_of_storage(e, v);
+  const int64_t offset = cpu_lower_offset(e->c, v);
+  if (offset == 0 || e->a->failed) return whole;
+  cpu_run_slot part = e->a->program->slots[whole];
+  const bool numbered =
+      part.kind == CPU_RUN_SLOT_PARAM || part.kind == CPU_RUN_SLOT_RESULT;
+  *(numbered ? &part.offset : &part.at) += offset;
+  part.bytes = cx_hlo_type_bytes(&v->type.tensor);
+  return cpu_lower_assemble_part(e->a, &part);
 }
 
 // ---- counts ----

@@ -21,6 +21,15 @@ calx_status *cpu_lower_push(cpu_lower_state *c, void *items, size_t *n,
   return NULL;
 }
 
+int64_t cpu_lower_offset(const cpu_lower_state *c, const cx_hlo_value *v)
+{
+  int64_t bytes = 0;
+  for (; c->values[v->number].alias != NULL; v = c->values[v->number].alias) {
+    bytes += c->values[v->number].offset;
+  }
+  return bytes;
+}
+
 bool cpu_lower_is_constant(const cx_hlo_value *v)
 {
   return v->op != NULL && v->op->kind == CX_HLO_OP_CONSTANT;

@@ -100,6 +100,12 @@ static calx_status *fit_pointers(cpu_run_context *c, const cpu_run_program *p)
              : cx_out_of_memory();
 }
 
+// An empty tensor may have no address.
+static void *part_of(void *whole, int64_t offset)
+{
+  return offset == 0 ? whole : (unsigned char *)whole + offset;
+}
+
 static void resolve(const cpu_run_program *p, cpu_run_context *c,
                     void *const *args, void *const *results)
 {
@@ -110,8 +116,10 @@ static void resolve(const cpu_run_program *p, cpu_run_context *c,
       case CPU_RUN_SLOT_CONSTANT:
         c->pointers[i] = p->constants + slot->at;
         break;
-      case CPU_RUN_SLOT_PARAM: c->pointers[i] = args[slot->at]; break;
-      default: c->pointers[i] = results[slot->at]; break;
+      case CPU_RUN_SLOT_PARAM:
+        c->pointers[i] = part_of(args[slot->at], slot->offset);
+        break;
+      default: c->pointers[i] = part_of(results[slot->at], slot->offset); break;
     }
   }
   // Behind the slots, for loops that call others.

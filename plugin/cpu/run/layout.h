@@ -2,8 +2,8 @@
 // and save.c writes it to a file.
 //
 // A program is a flat list of steps in blocks; block 0 is the entry's. A step
-// works on slots. A slot is a range of the arena or of the constants, or a
-// whole argument or result. The compiler has decided which slot each value has.
+// works on slots. A slot is a range of the arena, of the constants, or of an
+// argument or result. The compiler has decided which slot each value has.
 // A run turns the slots into pointers once, and then calls functions.
 #ifndef CPU_RUN_LAYOUT_H
 #define CPU_RUN_LAYOUT_H
@@ -22,13 +22,14 @@
 typedef enum cpu_run_slot_kind {
   CPU_RUN_SLOT_ARENA,     // `at` is the offset
   CPU_RUN_SLOT_CONSTANT,  // `at` is the offset
-  CPU_RUN_SLOT_PARAM,     // `at` is its number
-  CPU_RUN_SLOT_RESULT,    // `at` is its number
+  CPU_RUN_SLOT_PARAM,   // `at` is its number, `offset` that of the range in it
+  CPU_RUN_SLOT_RESULT,  // likewise
   CPU_RUN_SLOT_KINDS
 } cpu_run_slot_kind;
 
 typedef struct cpu_run_slot {
   int64_t kind, at, bytes;
+  int64_t offset;  // PARAM and RESULT; else 0
 } cpu_run_slot;
 
 // Rounds an offset or a size up to where the next slot may begin.

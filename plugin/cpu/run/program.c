@@ -133,7 +133,7 @@ static calx_status *read_outlined(cpu_run_program *p)
 static bool slot_ok(const cpu_run_program *p, const cpu_run_slot *slot)
 {
   size_t limit = 0;
-  if (slot->at < 0 || slot->bytes < 0) return false;
+  if (slot->at < 0 || slot->bytes < 0 || slot->offset < 0) return false;
   switch (slot->kind) {
     case CPU_RUN_SLOT_ARENA: limit = p->info.arena_bytes; break;
     case CPU_RUN_SLOT_CONSTANT: limit = p->info.constant_bytes; break;
@@ -143,11 +143,12 @@ static bool slot_ok(const cpu_run_program *p, const cpu_run_slot *slot)
       size_t n = param ? p->info.n_params : p->info.n_results;
       if ((uint64_t)slot->at >= n) return false;
       const cx_hlo_type *types = param ? p->info.params : p->info.results;
-      return slot->bytes <= cx_hlo_type_bytes(&types[slot->at]);
+      const int64_t whole = cx_hlo_type_bytes(&types[slot->at]);
+      return slot->offset <= whole && slot->bytes <= whole - slot->offset;
     }
     default: return false;
   }
-  return (uint64_t)slot->at <= limit &&
+  return slot->offset == 0 && (uint64_t)slot->at <= limit &&
          (uint64_t)slot->bytes <= limit - (uint64_t)slot->at;
 }
 

@@ -15,7 +15,7 @@
 #include "run/layout.h"
 
 #define MAGIC "calxprog"
-#define FORMAT 3
+#define FORMAT 4
 #define ALIGN 8
 #define RANK_LIMIT 64
 
