@@ -3,12 +3,15 @@
 #include "kernel/dot.h"
 #include "kernel/packed.h"
 
-// Columns of a part from which on its thread packs it itself: so large parts
-// are nearly equal.
-#define LEAST_OWN 64
+// A thread has several parts, and several blocks of rows of each, so that one
+// that is late leaves some to others. For each part the rows are packed again.
+#define MOST_PARTS 4     // of a thread
+#define PART_COLUMNS 64  // at least
+#define FEW_BLOCKS 2     // of rows, if they are not more by their number
 // Multiplications and elements that are worth a thread.
 #define THREAD_WORTH 65536
 #define PACK_WORTH 16384
+#define LEAST_COLUMNS 64
 #define LEAST_PRODUCT 32768             // multiplications
 #define MOST_PACKED (INT64_C(1) << 21)  // elements
 #define MOST_ROWS (INT64_C(1) << 22)
@@ -42,16 +45,6 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
   }
 }
 
-// Packs parts and multiplies with them.
-static void pack_and_run(void *user, int64_t lo, int64_t hi)
-{
-  const packed_run *r = user;
-  for (int64_t i = lo; i < hi; i++) {
-    cpu_kernel_packed_pack(&r->product, i);
-    run_blocks(user, i * r->row_blocks, (i + 1) * r->row_blocks);
-  }
-}
-
 static void pack_all(packed_run *r)
 {
   const cpu_kernel_packed *p = &r->product;
@@ -60,19 +53,27 @@ static void pack_all(packed_run *r)
                   r);
 }
 
+static int64_t parts_of(int64_t n, int64_t threads)
+{
+  const int64_t several = n / (PART_COLUMNS * threads);
+  if (threads == 1 || several < 2) return threads;
+  return threads * (several < MOST_PARTS ? several : MOST_PARTS);
+}
+
 static packed_run run_of(const cpu_kernel_dot_plan *p, cpu_threads *pool)
 {
   const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];
-  return (packed_run){ .product = { .m = p->m,
-                                    .n = p->n,
-                                    .k = p->k,
-                                    .parts = cpu_threads_size(pool),
-                                    .a_row = l->row,
-                                    .a_column = l->column,
-                                    .b_row = r->row,
-                                    .b_column = r->column,
-                                    .ldc = p->n },
-                       .pool = pool };
+  return (
+      packed_run){ .product = { .m = p->m,
+                                .n = p->n,
+                                .k = p->k,
+                                .parts = parts_of(p->n, cpu_threads_size(pool)),
+                                .a_row = l->row,
+                                .a_column = l->column,
+                                .b_row = r->row,
+                                .b_column = r->column,
+                                .ldc = p->n },
+                   .pool = pool };
 }
 
 calx_status *cpu_kernel_dot_pack(const cpu_kernel *kernel, cpu_threads *pool,
@@ -101,37 +102,32 @@ calx_status *cpu_kernel_dot_run_packed(const cpu_kernel *kernel,
   r.product.c = out;
   r.rows = scratch + p->panels_at;
   r.rows_each = p->panels_each;
-  const int64_t parts = r.product.parts, work = p->m * p->n * p->k;
   r.row_blocks = (p->m + CPU_KERNEL_PACKED_BLOCK - 1) / CPU_KERNEL_PACKED_BLOCK;
-  if (p->d.packed == CPU_KERNEL_DOT_PLAIN) {
-    r.product.packed = (float *)(void *)(scratch + p->packed_at);
-    if (p->n >= LEAST_OWN * parts) {
-      cpu_threads_for(pool, parts, THREAD_WORTH / (work / parts + 1) + 1,
-                      pack_and_run, &r);
-      return NULL;
-    }
-    pack_all(&r);
-  } else {
+  if (r.row_blocks < FEW_BLOCKS && cpu_threads_size(pool) > 1 &&
+      p->m >= FEW_BLOCKS * CPU_KERNEL_PACKED_ROWS) {
+    r.row_blocks = FEW_BLOCKS;
+  }
+  if (p->d.packed == CPU_KERNEL_DOT_PACKED) {
     r.product.packed = (float *)(uintptr_t)rhs;  // it is only read
+  } else {
+    r.product.packed = (float *)(void *)(scratch + p->packed_at);
+    pack_all(&r);
   }
-  // A thread that is late leaves the second block to another one.
-  if (r.row_blocks == 1 && parts > 1 && p->m >= 2 * CPU_KERNEL_PACKED_ROWS) {
-    r.row_blocks = 2;
-  }
-  const int64_t tasks = r.row_blocks * parts;
-  cpu_threads_for(pool, tasks, THREAD_WORTH / (work / tasks + 1) + 1,
-                  run_blocks, &r);
+  const int64_t tasks = r.row_blocks * r.product.parts;
+  const int64_t each = p->m * p->n * p->k / tasks;
+  cpu_threads_for(pool, tasks, THREAD_WORTH / (each + 1) + 1, run_blocks, &r);
   return NULL;
 }
 
 // ---- descriptions -----------------------------------------------------------
 
-// Fewer rows or columns are rows.h's. Fewer multiplications take less time than
+// Fewer rows are rows.h's. For fewer columns packing the rows does not pay:
+// gemm.h takes them as they are. Fewer multiplications take less time than
 // the calls, and more elements of b are no longer in a cache once they are
 // packed. The bounds keep sizes from overflowing too.
 static bool suits(int64_t m, int64_t n, int64_t k)
 {
-  return m > CPU_KERNEL_ROWS_MOST && n > CPU_KERNEL_ROWS_MOST && k > 0 &&
+  return m > CPU_KERNEL_ROWS_MOST && n >= LEAST_COLUMNS && k > 0 &&
          m <= MOST_ROWS && k <= CPU_KERNEL_PACKED_LONGEST &&
          n <= MOST_PACKED / k && m * n * k >= LEAST_PRODUCT;
 }

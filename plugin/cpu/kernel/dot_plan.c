@@ -20,7 +20,7 @@
 #define FEW_ROWS 32
 // Inner elements from which on packed.h is faster than oneDNN for large
 // products too: most of what oneDNN takes longer for is the left operand.
-#define LONG_INNER 1024
+#define LONG_INNER 2048
 // Below, packing costs less than the preparations of rows.h.
 #define ROWS_COLUMNS 16
 #define ROWS_INNER 8

@@ -322,9 +322,7 @@ calx_status *cpu_run_program_run(const cpu_run_program *p,
                          .rng_state = context->rng_state,
                          .user_data = context->user_data,
                          .n_user_data = context->n_user_data };
-  cpu_threads_busy_begin(context->threads);
   calx_status *status = run_block(&r, 0);
-  cpu_threads_busy_end(context->threads);
   cpu_run_comm_finish(context->comm);
   return status;
 }

@@ -30,7 +30,6 @@
 #include "base/thread.h"
 
 #define SPIN_NS 20000
-#define BUSY_SPIN_NS 200000  // while a program runs
 #define CACHE_LINES 128  // between words of different threads, with prefetching
 
 // A futex and the number of threads that sleep on it.
@@ -56,7 +55,6 @@ struct cpu_threads {
   uint32_t generation;  // in which they were started
   int64_t spin_ns;
   _Atomic bool stop;
-  _Atomic int busy;             // programs that run
   cpu_threads_parallel_fn *fn;  // the job
   void *user;
   int members;  // threads that take part, with the caller
@@ -103,10 +101,8 @@ void cpu_threads_yield(void)
 
 // ---- waiting ----------------------------------------------------------------
 
-// Returns once the word is no longer `old`. Spins for spin_ns, while *busy
-// (unless it is NULL) for BUSY_SPIN_NS.
-static void wait_as_long(wake_word *w, uint32_t old, int64_t spin_ns,
-                         const _Atomic int *busy)
+// Returns once the word is no longer `old`.
+static void wait_for_change(wake_word *w, uint32_t old, int64_t spin_ns)
 {
   int64_t until = 0;
   while (spin_ns != 0) {
@@ -116,22 +112,13 @@ static void wait_as_long(wake_word *w, uint32_t old, int64_t spin_ns,
     }
     int64_t now = cx_now_ns();
     if (until == 0) until = now + spin_ns;
-    if (now < until) continue;
-    if (busy == NULL || now >= until - spin_ns + BUSY_SPIN_NS ||
-        atomic_load_explicit(busy, memory_order_relaxed) == 0) {
-      break;
-    }
+    if (now >= until) break;
   }
   atomic_fetch_add(&w->sleepers, 1);
   while (atomic_load(&w->value) == old) {
     cx_futex_wait(&w->value, old, -1, CX_FUTEX_PRIVATE);
   }
   atomic_fetch_sub(&w->sleepers, 1);
-}
-
-static void wait_for_change(wake_word *w, uint32_t old, int64_t spin_ns)
-{
-  wait_as_long(w, old, spin_ns, NULL);
 }
 
 // After a change of the word.
@@ -156,7 +143,7 @@ static void work(void *user)
   cpu_threads *t = me->threads;
   inside = true;
   for (uint32_t seen = 0;; seen++) {
-    wait_as_long(&me->posted, seen, t->spin_ns, &t->busy);
+    wait_for_change(&me->posted, seen, t->spin_ns);
     if (t->stop) return;
     uint32_t before = seen;
     if (!atomic_compare_exchange_strong(&me->claimed, &before, seen + 1)) {
@@ -325,16 +312,6 @@ calx_status *cpu_threads_start(cpu_threads *t)
   calx_status *status = start_workers(t);
   disown(t);
   return status;
-}
-
-void cpu_threads_busy_begin(cpu_threads *t)
-{
-  atomic_fetch_add_explicit(&t->busy, 1, memory_order_relaxed);
-}
-
-void cpu_threads_busy_end(cpu_threads *t)
-{
-  atomic_fetch_sub_explicit(&t->busy, 1, memory_order_relaxed);
 }
 
 void cpu_threads_parallel(cpu_threads *t, int n, cpu_threads_parallel_fn *fn,

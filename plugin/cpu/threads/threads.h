@@ -37,11 +37,6 @@ typedef void cpu_threads_body(void *user, int64_t lo, int64_t hi);
 void cpu_threads_for(cpu_threads *threads, int64_t n, int64_t grain,
                      cpu_threads_body *body, void *user);
 
-// Between these calls more loops follow soon: idle workers spin longer, so that
-// a step on one thread between two on all does not let them fall asleep.
-void cpu_threads_busy_begin(cpu_threads *threads);
-void cpu_threads_busy_end(cpu_threads *threads);
-
 // A parallel region: calls fn(user, rank) for all ranks below n <=
 // cpu_threads_size() at the same time, each on a thread of its own, rank 0 on
 // the caller. fn may call cpu_threads_barrier(). A region inside a region or a

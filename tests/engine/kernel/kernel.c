@@ -416,8 +416,7 @@ static void few_channels_use_lanes(void **state)
   }
 }
 
-// Channels last, with one tap: large ones use oneDNN's product, others
-// packed.h.
+// Channels last, with one tap: large ones use oneDNN's product, others gemm.h.
 static void products_are_dots(void **state)
 {
   (void)state;
@@ -435,7 +434,7 @@ static void products_are_dots(void **state)
                          .output_spatial = spatial };
   for (int tune = 0; tune < 2; tune++) {
     check_form(x, w, &d, tune != 0, "dnnl_sgemm");
-    check_form(x, small, &d, tune != 0, "packed");
+    check_form(x, small, &d, tune != 0, "loops");
   }
   d.input_batch = 3;
   d.input_feature = d.kernel_input = 0;

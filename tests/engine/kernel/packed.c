@@ -97,8 +97,8 @@ static void packed_operands(void **state)
 {
   (void)state;
   static const int64_t sizes[][3] = { { 32, 64, 48 },  { 9, 100, 37 },
-                                      { 17, 41, 61 },  { 130, 9, 29 },
-                                      { 23, 65, 515 }, { 259, 16, 16 } };
+                                      { 17, 93, 61 },  { 130, 70, 29 },
+                                      { 23, 65, 515 }, { 259, 64, 16 } };
   for (int threads = 1; threads <= 3; threads++) {
     cpu_threads *pool = new_pool(threads);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
