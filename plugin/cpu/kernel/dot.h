@@ -20,14 +20,16 @@ typedef struct cpu_kernel_dot_plan {
   cpu_kernel_math math;
   bool complex;
   bool stored;  // the result is computed in scratch and then converted
-  // What computes a product: rows.h, else narrow.h, else matmul, else sgemm of
-  // onednn, else gemm.h.
+  // What computes a product: rows.h, else packed.h, else narrow.h, else matmul,
+  // else sgemm of onednn, else gemm.h.
   bool few_rows, few_columns;  // rows.h, at most one
   bool narrow;                 // both operands are 8-bit integers
   bool many;                   // tiny ones, a run of batches in one call
   cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
-  bool divided;  // each matmul among the threads
+  bool divided;      // each matmul among the threads
+  bool packed;       // packed.h; d.packed says who packs
+  size_t packed_at;  // scratch for the packed operand
   int64_t batches, m, n, k;
   cpu_kernel_dot_factor factors[2];
   cpu_kernel_operand operands[3];  // lhs, rhs, result
@@ -36,5 +38,7 @@ typedef struct cpu_kernel_dot_plan {
 } cpu_kernel_dot_plan;
 
 cpu_kernel_run_fn cpu_kernel_dot_run;
+// dot_packed.c: packs the right operand, which is the only one; multiplies.
+cpu_kernel_run_fn cpu_kernel_dot_pack, cpu_kernel_dot_run_packed;
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "kernel/dot.h"
 #include "kernel/gemm.h"
+#include "kernel/packed.h"
 
 // Multiplications up to which gemm.h is as fast as oneDNN, whose first small
 // product takes 30 ms to generate its code. With few rows the limit is lower,
@@ -17,6 +18,9 @@
 #define SMALL_PRODUCT ((double)(1 << 24))
 #define SMALL_OF_FEW_ROWS ((double)(1 << 22))
 #define FEW_ROWS 32
+// Inner elements from which on packed.h is faster than oneDNN for large
+// products too: most of what oneDNN takes longer for is the left operand.
+#define LONG_INNER 2048
 // Below, packing costs less than the preparations of rows.h.
 #define ROWS_COLUMNS 16
 #define ROWS_INNER 8
@@ -89,6 +93,7 @@ double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d)
 {
   cpu_kernel_dot_plan p;
   if (!is_sound(d, &p)) return 0;
+  if (d->packed == CPU_KERNEL_DOT_PACK) return 0;
   const double flops =
       2 * (double)p.batches * (double)p.m * (double)p.n * (double)p.k;
   return p.complex ? 4 * flops : flops;
@@ -182,6 +187,10 @@ static void plan_factors(cpu_kernel_dot_plan *p, bool native)
 
 static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
 {
+  if (p->packed && p->d.packed == CPU_KERNEL_DOT_PLAIN) {
+    p->packed_at = cpu_kernel_reserve(
+        kernel, (size_t)cpu_kernel_packed_elements(p->n, p->k) * sizeof(float));
+  }
   for (int i = 0; i < 3; i++) {
     cpu_kernel_operand *o = &p->operands[i];
     const size_t bytes = cx_hlo_elem_bytes(o->view.type);
@@ -189,7 +198,9 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
     cpu_kernel_operand_reserve(kernel, p->math,
                                (int64_t)(kernel->bytes[i] / bytes), o);
   }
-  if (p->few_rows || p->few_columns) {
+  if (p->packed) {
+    p->panels_each = cpu_kernel_packed_scratch(p->m, p->k);
+  } else if (p->few_rows || p->few_columns) {
     p->panels_each = cpu_kernel_rows_scratch(p->few_rows ? p->m : p->n, p->k);
   } else if (p->narrow) {
     p->panels_each = cpu_kernel_narrow_panels(p->m, p->n, p->k);
@@ -273,11 +284,44 @@ static void plan_narrow(cpu_kernel_dot_plan *p)
   p->narrow = !p->factors[0].gathered && !p->factors[1].gathered;
 }
 
+// Products with the right operand in panels: f32, of one dimension each. True:
+// the kernel packs, or it multiplies what is packed.
+static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
+{
+  cpu_kernel_desc desc = kernel->desc;
+  if (p->d.packed != CPU_KERNEL_DOT_PLAIN) {
+    cpu_kernel x = { .desc = desc };
+    x.dot.packed = CPU_KERNEL_DOT_PLAIN;
+    desc = x.desc;
+  }
+  const bool asked = p->d.packed != CPU_KERNEL_DOT_PLAIN;
+  p->packed = cpu_kernel_dot_packs(&desc) &&
+              (asked || is_small(p) || p->k >= LONG_INNER);
+  if (!p->packed) return false;
+  p->factors[0] = (cpu_kernel_dot_factor){ .row = p->d.lhs_rows[0],
+                                           .column = p->d.lhs_inner[0] };
+  p->factors[1] = (cpu_kernel_dot_factor){ .row = p->d.rhs_inner[0],
+                                           .column = p->d.rhs_columns[0] };
+  const bool packs = p->d.packed == CPU_KERNEL_DOT_PACK;
+  kernel->run = packs ? cpu_kernel_dot_pack : cpu_kernel_dot_run_packed;
+  memcpy(kernel->name, packs ? "pack" : "packed", packs ? 5 : 7);
+  const size_t panels =
+      (size_t)cpu_kernel_packed_elements(p->n, p->k) * sizeof(float);
+  if (packs) {
+    kernel->bytes[0] = kernel->bytes[1];
+    kernel->bytes[2] = panels;
+  } else if (p->d.packed == CPU_KERNEL_DOT_PACKED) {
+    kernel->bytes[1] = panels;
+  }
+  return true;
+}
+
 // Chooses what computes the products.
 static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
                           cpu_threads *pool, bool tune)
 {
   const bool any = kernel->bytes[2] != 0 && p->k != 0;
+  if (plan_packed(kernel, p)) return;
   if (any) plan_rows(p);
   const bool rows = p->few_rows || p->few_columns;
   if (any && !rows) plan_native(kernel, p, pool, tune);
@@ -327,6 +371,11 @@ calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
     kernel->bytes[i] = (size_t)n[i] * cx_hlo_elem_bytes(o->view.type);
   }
   plan_products(kernel, p, pool, tune);
+  if (p->d.packed < CPU_KERNEL_DOT_PLAIN ||
+      p->d.packed > CPU_KERNEL_DOT_PACKED ||
+      (p->d.packed != CPU_KERNEL_DOT_PLAIN && !p->packed)) {
+    return cx_invalid("a description of a packed product contradicts itself");
+  }
   plan_scratch(kernel, p);
   return NULL;
 }

@@ -25,6 +25,11 @@
 // four letters is a list of dimensions larger than 1, merged where possible.
 // Strides are in elements; the result is dense.
 #define CPU_KERNEL_DOT_DIMS 8
+enum {
+  CPU_KERNEL_DOT_PLAIN,
+  CPU_KERNEL_DOT_PACK,   // packs rhs, the one operand, for such products
+  CPU_KERNEL_DOT_PACKED  // rhs is what PACK has made
+};
 typedef struct cpu_kernel_dot_desc {
   int64_t kind, choice;
   int64_t types[3];  // cx_hlo_elem: of lhs, rhs, result
@@ -35,6 +40,7 @@ typedef struct cpu_kernel_dot_desc {
   int64_t columns[CPU_KERNEL_DOT_DIMS], rhs_columns[CPU_KERNEL_DOT_DIMS];
   int64_t inner[CPU_KERNEL_DOT_DIMS], lhs_inner[CPU_KERNEL_DOT_DIMS],
       rhs_inner[CPU_KERNEL_DOT_DIMS];
+  int64_t packed;
 } cpu_kernel_dot_desc;
 
 // One spatial dimension; `at` is its position in lhs, rhs and result.
@@ -116,6 +122,10 @@ bool cpu_kernel_sort_is_sound(const cpu_kernel_sort_desc *d);
 bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d);
 // Floating-point operations; 0 if the description is not sound.
 double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d);
+// Of PACK and PACKED, the number of buffers and their sizes in bytes; 0: it is
+// another description, or not sound.
+size_t cpu_kernel_dot_sizes(const cpu_kernel_desc *desc,
+                            size_t sizes[CPU_KERNEL_BUFFERS]);
 double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d);
 double cpu_kernel_linalg_flops(const cpu_kernel_linalg_desc *d);
 double cpu_kernel_fft_flops(const cpu_kernel_fft_desc *d);

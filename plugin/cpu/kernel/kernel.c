@@ -13,7 +13,9 @@ const char cpu_kernel_target[] = "calx.kernel";
 static bool fits_call(const cx_hlo_op *op, const cpu_kernel_desc *desc)
 {
   size_t sizes[CPU_KERNEL_BUFFERS];
-  const size_t n = cpu_kernel_attention_sizes(desc, sizes);
+  const size_t n = desc->words[0] == CPU_KERNEL_DOT
+                       ? cpu_kernel_dot_sizes(desc, sizes)
+                       : cpu_kernel_attention_sizes(desc, sizes);
   if (n == 0 || n != cx_hlo_op_n_types(op)) return false;
   for (size_t i = 0; i < n; i++) {
     const cx_hlo_any *type = cx_hlo_op_type(op, i);

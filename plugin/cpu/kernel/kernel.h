@@ -35,6 +35,13 @@ void cpu_kernel_keep(cpu_kernel_desc *desc, size_t result, int64_t first);
 // Whether the kernel reads the operand; else it knows what it holds.
 bool cpu_kernel_reads(const cpu_kernel_desc *desc, size_t operand);
 
+// Whether the product's right operand can be packed before.
+bool cpu_kernel_dot_packs(const cpu_kernel_desc *product);
+// Describes the kernel that packs it, and makes the product one of the packed
+// operand: of so many f32, which is returned.
+int64_t cpu_kernel_dot_pack_of(cpu_kernel_desc *io_product,
+                               cpu_kernel_desc *out_pack);
+
 // A custom_call of this target is a kernel. Its backend_config has the bytes of
 // the description, which fits its operands and results.
 extern const char cpu_kernel_target[];

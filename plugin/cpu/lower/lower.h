@@ -87,6 +87,9 @@ typedef struct cpu_lower_range {
   int64_t at, bytes;
   int64_t start, end;  // ARENA: times
   uint32_t slot;       // in the program's table; UINT32_MAX: not there yet
+  // ROW: the tensor, and which row of it.
+  struct cpu_lower_range *whole;
+  cx_hlo_value *index;
   struct cpu_lower_range *next;
 } cpu_lower_range;
 
@@ -94,6 +97,7 @@ typedef struct cpu_lower_range {
 typedef struct cpu_lower_value {
   cx_hlo_value *alias;        // of which this is a view; NULL: of none
   int64_t offset;             // bytes of `alias` before this
+  bool has_parts;             // views that begin inside of it
   cpu_lower_group *producer;  // the group that writes it; NULL: none does
   uint32_t position;          // in its block, of the operation that computes it
   int64_t last_use;           // time
@@ -182,6 +186,21 @@ void cpu_lower_add_work(const cpu_lower_state *c, const cpu_lower_group *g,
 // How often a while runs at most.
 double cpu_lower_rounds(const cx_hlo_op *loop);
 
+// The update of a row, all that the loop does with the variable; NULL: it does
+// something else.
+const cx_hlo_op *cpu_lower_written_row(const cx_hlo_op *loop,
+                                       uint32_t variable);
+// The variables of the loop have memory. Gives values that its body writes to
+// rows of them the memory of these rows.
+calx_status *cpu_lower_rows(cpu_lower_state *c,
+                            cpu_lower_group *loop) CALX_MUST_USE;
+// Whether the group is an update with a value that is in its place.
+bool cpu_lower_is_written(const cpu_lower_state *c, const cpu_lower_group *g);
+// Whether the group only fills a variable with which a loop begins, and the
+// loop writes over all of it without reading it.
+bool cpu_lower_is_overwritten(const cpu_lower_state *c,
+                              const cpu_lower_group *g);
+
 // ---- limits ----
 
 // Refuse types without a size in bytes, and sizes above the limit: of the
@@ -236,6 +255,8 @@ cpu_lower_stage cpu_lower_outline;
 cpu_lower_stage cpu_lower_steps;
 // Compiles loops of short iterations to one function each.
 cpu_lower_stage cpu_lower_native;
+// Divides loops inside the loops that are left among threads more finely.
+cpu_lower_stage cpu_lower_grains;
 
 // What CALX_CPU_LANES asks for; 0: what the processor has.
 calx_status *cpu_lower_read_lanes(int *out) CALX_MUST_USE;

@@ -156,6 +156,7 @@ static calx_status *allocate_output(cpu_lower_state *c,
                                     const cpu_lower_group *g, cx_hlo_value *v)
 {
   cpu_lower_value *info = cpu_lower_info(c, v);
+  if (info->range != NULL) return NULL;  // it is a row
   const bool preferred = info->preferred != NULL &&
                          is_vacant(c, g, info->occupant, v) &&
                          !is_taken(c, g, info->preferred);
@@ -285,6 +286,7 @@ static calx_status *allocate_while(cpu_lower_state *c, cpu_lower_group *g)
     prefer(c, end->operands[i], cpu_lower_info(c, &op->results[i])->range,
            &body->args[i]);
   }
+  CALX_TRY(cpu_lower_rows(c, g));
   for (size_t r = 0; r < 2; r++) CALX_TRY(allocate_groups(c, &g->regions[r]));
   return NULL;
 }

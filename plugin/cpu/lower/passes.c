@@ -7,6 +7,7 @@ static cpu_lower_stage *const stages[] = {
   cpu_lower_lifetimes,     cpu_lower_slices, cpu_lower_choose_kernels,
   cpu_lower_compile_loops, cpu_lower_memory, cpu_lower_offsets,
   cpu_lower_outline,       cpu_lower_steps,  cpu_lower_native,
+  cpu_lower_grains,
 };
 
 calx_status *cpu_lower_run_passes(cpu_lower_state *c, cx_hlo_func *entry)

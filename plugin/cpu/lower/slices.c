@@ -80,6 +80,7 @@ static bool becomes_part(cpu_lower_state *c, const slicer *s,
   info->producer = NULL;
   cpu_lower_value *whole = cpu_lower_info(c, storage);
   if (whole->last_use < info->last_use) whole->last_use = info->last_use;
+  whole->has_parts = true;
   return true;
 }
 

@@ -36,6 +36,10 @@ typedef struct emitter {
 static uint32_t slot_of_memory(emitter *e, cpu_lower_range *m)
 {
   if (m->slot == UINT32_MAX) {
+    size_t *arena = &e->a->program->info.arena_bytes;
+    if (m->kind == CPU_RUN_SLOT_ROW && *arena < (size_t)m->bytes) {
+      *arena = (size_t)m->bytes;
+    }
     m->slot = cpu_lower_assemble_slot(e->a, m->kind, m->at, m->bytes);
   }
   return m->slot;
@@ -301,8 +305,25 @@ static calx_status *emit_end(emitter *e, const cpu_lower_schedule *schedule)
   return emit_moves(e, end->operands, to, end->n_operands);
 }
 
+// The steps that say which rows the outputs are.
+static void emit_rows(emitter *e, const cpu_lower_group *g)
+{
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    cpu_lower_range *row = cpu_lower_info(e->c, g->outputs[i])->range;
+    if (row == NULL || row->kind != CPU_RUN_SLOT_ROW) continue;
+    const uint32_t slots[3] = { slot_of_memory(e, row->whole),
+                                slot_of(e, row->index),
+                                slot_of_memory(e, row) };
+    cpu_lower_assemble_step(e->a, CPU_RUN_STEP_ROW, 0, 0, slots, 3);
+  }
+}
+
 static calx_status *emit_group(emitter *e, cpu_lower_group *g)
 {
+  if (cpu_lower_is_overwritten(e->c, g) || cpu_lower_is_written(e->c, g)) {
+    return NULL;
+  }
+  emit_rows(e, g);
   count(e, g);
   switch (g->kind) {
     case CPU_LOWER_GROUP_LOOP: return emit_slots(e, g, CPU_RUN_STEP_LOOP);

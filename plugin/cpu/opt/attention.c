@@ -7,17 +7,10 @@
 
 #include "base/alloc.h"
 #include "kernel/half.h"
+#include "opt/kernel_call.h"
 #include "opt/passes.h"
 
 // ---- calls ------------------------------------------------------------------
-
-static const cx_hlo_attr *text_attr(cx_hlo_module *m, const void *s, size_t n)
-{
-  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_STRING);
-  if (attr == NULL) return NULL;
-  attr->as.text = cx_hlo_str_copy(m, s, n);
-  return attr->as.text.s == NULL ? NULL : attr;
-}
 
 static void describe(const cpu_opt_attention *a, bool backward,
                      cpu_kernel_desc *out)
@@ -72,19 +65,11 @@ static cx_hlo_op *build_call(cpu_opt_walk *w, const cpu_opt_attention *a,
   }
   const int first = backward ? CPU_KERNEL_ATTENTION_DQ : last + 1;
   const size_t n_results = backward ? 3 : 1;
-  cx_hlo_op *call =
-      cx_hlo_build_begin(b, CX_HLO_OP_CUSTOM_CALL, operands, n, n_results, 0);
-  if (call == NULL) return NULL;
-  cx_hlo_build_attr(
-      b, call, CX_HLO_A_CALL_TARGET_NAME,
-      text_attr(b->module, cpu_kernel_target, strlen(cpu_kernel_target)));
-  cx_hlo_build_attr(b, call, CX_HLO_A_BACKEND_CONFIG,
-                    text_attr(b->module, &desc, sizeof desc));
+  const cx_hlo_type *types[3];
   for (size_t i = 0; i < n_results; i++) {
-    const cx_hlo_value *v = &a->products[first + (int)i].op->results[0];
-    cx_hlo_build_declare(b, call, i, &v->type.tensor);
+    types[i] = &a->products[first + (int)i].op->results[0].type.tensor;
   }
-  return cx_hlo_build_end(b, call) == NULL ? NULL : call;
+  return cpu_opt_kernel_call(b, &desc, operands, n, types, n_results);
 }
 
 // ---- the pass ---------------------------------------------------------------

@@ -94,6 +94,24 @@ bool cpu_opt_loop_permutes(const cpu_opt_loop_count *c,
   return all;
 }
 
+const cx_hlo_op *cpu_opt_loop_update(const cx_hlo_op *loop, uint32_t i)
+{
+  const cx_hlo_block *body = loop->regions[1].first;
+  const cx_hlo_op *update =
+      cpu_opt_made_by(body->last->operands[i], CX_HLO_OP_DYNAMIC_UPDATE_SLICE);
+  if (update == NULL || update->block != body ||
+      update->operands[0] != &body->args[i]) {
+    return NULL;
+  }
+  const cx_hlo_type *all = &update->operands[0]->type.tensor;
+  const cx_hlo_type *row = &update->operands[1]->type.tensor;
+  if (all->rank == 0 || row->dims[0] != 1) return NULL;
+  for (size_t d = 1; d < all->rank; d++) {
+    if (row->dims[d] != all->dims[d]) return NULL;
+  }
+  return update;
+}
+
 cx_hlo_op *cpu_opt_loop_row(const cpu_opt_loop_count *c, const cx_hlo_value *v)
 {
   const cx_hlo_op *shaped = cpu_opt_made_by(v, CX_HLO_OP_RESHAPE);

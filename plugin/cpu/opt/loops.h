@@ -23,6 +23,9 @@ cpu_opt_loop_count cpu_opt_loop_count_of(const cx_hlo_op *loop);
 // Whether the iterations have each of [0, n) as this index once.
 bool cpu_opt_loop_permutes(const cpu_opt_loop_count *c,
                            const cx_hlo_value *index);
+// The dynamic_update_slice by which the body replaces one row of variable i;
+// NULL: it does something else.
+const cx_hlo_op *cpu_opt_loop_update(const cx_hlo_op *loop, uint32_t i);
 // The dynamic_slice that v is, if it is a row of a tensor of n rows from
 // outside the loop: index i of its first dimension.
 cx_hlo_op *cpu_opt_loop_row(const cpu_opt_loop_count *c, const cx_hlo_value *v);

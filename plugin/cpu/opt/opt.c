@@ -32,6 +32,8 @@ static const pass rounds[] = {
   { "move", cpu_opt_move, false },
   { "products", cpu_opt_products, false },
   { "loop_products", cpu_opt_loop_products, false },
+  { "loop_variables", cpu_opt_loop_variables, false },
+  { "loop_rows", cpu_opt_loop_rows, false },
   { "loops", cpu_opt_loops, false },
   { "cse", cpu_opt_cse, false },
   { "dce", cpu_opt_dce, false },
@@ -42,6 +44,7 @@ static const pass last[] = {
   { "dce", cpu_opt_dce, false },
   { "concatenate", cpu_opt_concatenate, false },
   { "fills", cpu_opt_fills, false },
+  { "pack", cpu_opt_pack, false },
 };
 
 static calx_status *run_pass(cx_hlo_module *m, const pass *p,

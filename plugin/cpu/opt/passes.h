@@ -28,12 +28,18 @@ cpu_opt_pass_fn cpu_opt_move;
 cpu_opt_pass_fn cpu_opt_products;
 // Products of loops become products of all iterations at once.
 cpu_opt_pass_fn cpu_opt_loop_products;
+// Variables of loops that are always equal become one.
+cpu_opt_pass_fn cpu_opt_loop_variables;
+// Rows that loops keep are computed of others where they are read.
+cpu_opt_pass_fn cpu_opt_loop_rows;
 // Loop invariants, unused variables of loops, known branches.
 cpu_opt_pass_fn cpu_opt_loops;
 // Concatenations of many operands become trees.
 cpu_opt_pass_fn cpu_opt_concatenate;
 // Constants that loops begin with are written in place.
 cpu_opt_pass_fn cpu_opt_fills;
+// What products of loops multiply with is packed before the loop.
+cpu_opt_pass_fn cpu_opt_pack;
 // Attention becomes calls of a kernel.
 cpu_opt_pass_fn cpu_opt_attention_pass;
 // Removes unused operations.

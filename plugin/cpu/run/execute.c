@@ -112,7 +112,8 @@ static void resolve(const cpu_run_program *p, cpu_run_context *c,
   for (size_t i = 0; i < p->n_uses; i++) {
     const cpu_run_slot *slot = &p->slots[p->uses[i]];
     switch (slot->kind) {
-      case CPU_RUN_SLOT_ARENA: c->pointers[i] = c->arena + slot->at; break;
+      case CPU_RUN_SLOT_ARENA:
+      case CPU_RUN_SLOT_ROW: c->pointers[i] = c->arena + slot->at; break;
       case CPU_RUN_SLOT_CONSTANT:
         c->pointers[i] = p->constants + slot->at;
         break;
@@ -221,6 +222,30 @@ static calx_status *run_begun(void *user, const void *item)
 // The recursion is as deep as regions nest, which the parser bounds.
 static calx_status *run_block(execution *r, size_t block);
 
+static void choose_row(const execution *r, const cpu_run_step *s)
+{
+  const cpu_run_program *p = r->program;
+  void **pointers = r->context->pointers;
+  const uint32_t *uses = p->uses + s->first;
+  const cpu_run_slot *row = &p->slots[uses[2]];
+  const void *from = pointers[s->first + 1];
+  int32_t narrow = 0;
+  int64_t index = 0;
+  if (p->slots[uses[1]].bytes == sizeof narrow) {
+    memcpy(&narrow, from, sizeof narrow);
+    index = narrow;
+  } else {
+    memcpy(&index, from, sizeof index);
+  }
+  const int64_t last = p->slots[uses[0]].bytes / row->bytes - 1;
+  index = index < 0 ? 0 : index > last ? last : index;
+  unsigned char *at =
+      (unsigned char *)pointers[s->first] + (size_t)(index * row->bytes);
+  for (uint32_t i = p->row_uses[uses[2]]; i < p->n_uses; i = p->next_use[i]) {
+    pointers[i] = at;
+  }
+}
+
 static calx_status *run_branch(execution *r, const cpu_run_step *s,
                                const void *selector)
 {
@@ -263,6 +288,7 @@ static calx_status *run_step(execution *r, const cpu_run_step *s)
     case CPU_RUN_STEP_NATIVE:
       p->functions[s->index][0](r->context->pointers, 0, 1);
       return NULL;
+    case CPU_RUN_STEP_ROW: choose_row(r, s); return NULL;
     default: return run_branch(r, s, at[0]);
   }
 }

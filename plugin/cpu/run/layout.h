@@ -24,6 +24,9 @@ typedef enum cpu_run_slot_kind {
   CPU_RUN_SLOT_CONSTANT,  // `at` is the offset
   CPU_RUN_SLOT_PARAM,   // `at` is its number, `offset` that of the range in it
   CPU_RUN_SLOT_RESULT,  // likewise
+  // A row of a tensor, which a ROW step says. Before, it is the range of the
+  // arena at the offset `at`.
+  CPU_RUN_SLOT_ROW,
   CPU_RUN_SLOT_KINDS
 } cpu_run_slot_kind;
 
@@ -66,6 +69,9 @@ typedef enum cpu_run_step_kind {
   CPU_RUN_STEP_CASE,
   // A WHILE and all inside of it as one function. index: of the loop.
   CPU_RUN_STEP_NATIVE,
+  // Slots: a tensor, an index (i32 or i64, which is clamped) and a ROW of the
+  // tensor, which from now on is the row of this index.
+  CPU_RUN_STEP_ROW,
   CPU_RUN_STEP_KINDS
 } cpu_run_step_kind;
 
@@ -106,6 +112,9 @@ struct cpu_run_program {
   size_t n_uses;
   cpu_run_step *steps;
   size_t n_steps;
+  // By slot: the first of the uses that are this ROW, each the next one's
+  // number; n_uses: there is none.
+  uint32_t *row_uses, *next_use;
   cpu_run_step_block *blocks;
   size_t n_blocks;
 

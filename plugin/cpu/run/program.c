@@ -46,6 +46,8 @@ void cpu_run_program_free(cpu_run_program *p)
   cx_hlo_module_free(p->outlined);
   cx_free(p->slots);
   cx_free(p->uses);
+  cx_free(p->row_uses);
+  cx_free(p->next_use);
   cx_free(p->steps);
   cx_free(p->blocks);
   cx_free(p->loops);
@@ -135,7 +137,8 @@ static bool slot_ok(const cpu_run_program *p, const cpu_run_slot *slot)
   size_t limit = 0;
   if (slot->at < 0 || slot->bytes < 0 || slot->offset < 0) return false;
   switch (slot->kind) {
-    case CPU_RUN_SLOT_ARENA: limit = p->info.arena_bytes; break;
+    case CPU_RUN_SLOT_ARENA:
+    case CPU_RUN_SLOT_ROW: limit = p->info.arena_bytes; break;
     case CPU_RUN_SLOT_CONSTANT: limit = p->info.constant_bytes; break;
     case CPU_RUN_SLOT_PARAM:
     case CPU_RUN_SLOT_RESULT: {
@@ -211,6 +214,17 @@ static bool kernel_ok(const cpu_run_program *p, const cpu_run_step *s)
   return (uint64_t)use_bytes(p, s, n) >= cpu_kernel_scratch(k);
 }
 
+static bool row_ok(const cpu_run_program *p, const cpu_run_step *s)
+{
+  if (s->n_slots != 3) return false;
+  const cpu_run_slot *whole = &p->slots[p->uses[s->first]];
+  const cpu_run_slot *row = &p->slots[p->uses[s->first + 2]];
+  const int64_t index = use_bytes(p, s, 1);
+  return whole->kind != CPU_RUN_SLOT_ROW && row->kind == CPU_RUN_SLOT_ROW &&
+         row->bytes > 0 && whole->bytes >= row->bytes &&
+         (index == sizeof(int32_t) || index == sizeof(int64_t));
+}
+
 // The blocks that a step runs come after the step's own block, so that no block
 // runs itself.
 static bool blocks_ok(const cpu_run_program *p, size_t block, uint32_t index,
@@ -234,6 +248,7 @@ static bool step_ok(const cpu_run_program *p, size_t block,
     case CPU_RUN_STEP_END: return block == 0 && s->n_slots == 0;
     case CPU_RUN_STEP_COPY:
       return s->n_slots == 2 && use_bytes(p, s, 0) == use_bytes(p, s, 1);
+    case CPU_RUN_STEP_ROW: return row_ok(p, s);
     case CPU_RUN_STEP_WHILE:
     case CPU_RUN_STEP_IF:
       return s->n_slots == 1 && use_bytes(p, s, 0) == 1 &&
@@ -313,12 +328,28 @@ static calx_status *check(const cpu_run_program *p)
   return p->n_blocks == 0 ? broken(p, "it has no steps") : NULL;
 }
 
+// Chains the uses of each ROW.
+static calx_status *list_rows(cpu_run_program *p)
+{
+  p->row_uses = cx_calloc(p->n_slots + 1, sizeof *p->row_uses);
+  p->next_use = cx_calloc(p->n_uses + 1, sizeof *p->next_use);
+  if (p->row_uses == NULL || p->next_use == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < p->n_slots; i++) p->row_uses[i] = (uint32_t)p->n_uses;
+  for (size_t i = p->n_uses; i-- > 0;) {
+    if (p->slots[p->uses[i]].kind != CPU_RUN_SLOT_ROW) continue;
+    p->next_use[i] = p->row_uses[p->uses[i]];
+    p->row_uses[p->uses[i]] = (uint32_t)i;
+  }
+  return NULL;
+}
+
 calx_status *cpu_run_program_finish(cpu_run_program *p, cpu_threads *threads)
 {
   CALX_TRY(load_loops(p));
   CALX_TRY(make_kernels(p, threads));
   CALX_TRY(read_outlined(p));
   CALX_TRY(check(p));
+  CALX_TRY(list_rows(p));
   CALX_TRY(check_pairs(p));
   count_attention(p);
   return NULL;

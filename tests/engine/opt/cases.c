@@ -129,6 +129,8 @@ static const named_pass passes[] = {
   { "fold", cpu_opt_fold },
   { "move", cpu_opt_move },
   { "products", cpu_opt_products },
+  { "loop_variables", cpu_opt_loop_variables },
+  { "loop_rows", cpu_opt_loop_rows },
   { "loops", cpu_opt_loops },
   { "dce", cpu_opt_dce },
   { "cse", cpu_opt_cse },

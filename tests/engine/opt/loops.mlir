@@ -187,3 +187,172 @@ func.func @main(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {
     }
   return %0#1 : tensor<f32>
 }
+// ==== loop_variables: variables that collect the same rows
+func.func @main(%x: tensor<2xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>) {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x2xf32>
+  %0:3 = stablehlo.while(%i = %c, %a = %z, %b = %z) : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    cond {
+      %1 = stablehlo.constant dense<3> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %3 = stablehlo.cosine %x : tensor<2xf32>
+      %4 = stablehlo.reshape %3 : (tensor<2xf32>) -> tensor<1x2xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      %6 = stablehlo.dynamic_update_slice %b, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      stablehlo.return %2, %5, %6 : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    }
+  return %0#1, %0#2 : tensor<3x2xf32>, tensor<3x2xf32>
+}
+// ->
+func.func @main(%x: tensor<2xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>) {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x2xf32>
+  %0:3 = stablehlo.while(%i = %c, %a = %z, %b = %z) : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    cond {
+      %1 = stablehlo.constant dense<3> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %3 = stablehlo.cosine %x : tensor<2xf32>
+      %4 = stablehlo.reshape %3 : (tensor<2xf32>) -> tensor<1x2xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      stablehlo.return %2, %5, %b : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    }
+  return %0#1, %0#1 : tensor<3x2xf32>, tensor<3x2xf32>
+}
+// ==== loop_variables: other indices or another beginning
+func.func @main(%x: tensor<2xf32>, %y: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>) {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x2xf32>
+  %0:4 = stablehlo.while(%i = %c, %a = %z, %b = %z, %d = %y) : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
+    cond {
+      %1 = stablehlo.constant dense<2> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %3 = stablehlo.cosine %x : tensor<2xf32>
+      %4 = stablehlo.reshape %3 : (tensor<2xf32>) -> tensor<1x2xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      %6 = stablehlo.dynamic_update_slice %b, %4, %2, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      %7 = stablehlo.dynamic_update_slice %d, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      stablehlo.return %2, %5, %6, %7 : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
+    }
+  return %0#1, %0#2, %0#3 : tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
+}
+// -> same
+// ==== loop_rows: a cheap function of rows that are kept
+func.func @main(%x: tensor<2xf32>) -> tensor<1x2xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x2xf32>
+  %0:3 = stablehlo.while(%i = %c, %a = %z, %b = %z) : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    cond {
+      %1 = stablehlo.constant dense<3> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %s = stablehlo.cosine %x : tensor<2xf32>
+      %o = stablehlo.constant dense<1.0> : tensor<2xf32>
+      %t = stablehlo.subtract %o, %s : tensor<2xf32>
+      %4 = stablehlo.reshape %s : (tensor<2xf32>) -> tensor<1x2xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      %6 = stablehlo.reshape %t : (tensor<2xf32>) -> tensor<1x2xf32>
+      %7 = stablehlo.dynamic_update_slice %b, %6, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      stablehlo.return %2, %5, %7 : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    }
+  %p = stablehlo.dynamic_slice %0#1, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %q = stablehlo.dynamic_slice %0#2, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %r = stablehlo.multiply %p, %q : tensor<1x2xf32>
+  return %r : tensor<1x2xf32>
+}
+// ->
+func.func @main(%x: tensor<2xf32>) -> tensor<1x2xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x2xf32>
+  %0:3 = stablehlo.while(%i = %c, %a = %z, %b = %z) : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    cond {
+      %1 = stablehlo.constant dense<3> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %s = stablehlo.cosine %x : tensor<2xf32>
+      %o = stablehlo.constant dense<1.0> : tensor<2xf32>
+      %t = stablehlo.subtract %o, %s : tensor<2xf32>
+      %4 = stablehlo.reshape %s : (tensor<2xf32>) -> tensor<1x2xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      %6 = stablehlo.reshape %t : (tensor<2xf32>) -> tensor<1x2xf32>
+      %7 = stablehlo.dynamic_update_slice %b, %6, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      stablehlo.return %2, %5, %7 : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    }
+  %p = stablehlo.dynamic_slice %0#1, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %u = stablehlo.constant dense<1.0> : tensor<1x2xf32>
+  %v = stablehlo.dynamic_slice %0#1, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %q = stablehlo.subtract %u, %v : tensor<1x2xf32>
+  %r = stablehlo.multiply %p, %q : tensor<1x2xf32>
+  return %r : tensor<1x2xf32>
+}
+// ==== loop_rows: rows at another index
+func.func @main(%x: tensor<2xf32>) -> tensor<1x2xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x2xf32>
+  %0:3 = stablehlo.while(%i = %c, %a = %z, %b = %z) : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    cond {
+      %1 = stablehlo.constant dense<3> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %s = stablehlo.cosine %x : tensor<2xf32>
+      %o = stablehlo.constant dense<1.0> : tensor<2xf32>
+      %t = stablehlo.subtract %o, %s : tensor<2xf32>
+      %4 = stablehlo.reshape %s : (tensor<2xf32>) -> tensor<1x2xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      %6 = stablehlo.reshape %t : (tensor<2xf32>) -> tensor<1x2xf32>
+      %7 = stablehlo.dynamic_update_slice %b, %6, %2, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      stablehlo.return %2, %5, %7 : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    }
+  %p = stablehlo.dynamic_slice %0#1, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %q = stablehlo.dynamic_slice %0#2, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %r = stablehlo.multiply %p, %q : tensor<1x2xf32>
+  return %r : tensor<1x2xf32>
+}
+// -> same
+// ==== loop_rows: rows that are read as a whole
+func.func @main(%x: tensor<2xf32>) -> (tensor<1x2xf32>, tensor<3x2xf32>) {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x2xf32>
+  %0:3 = stablehlo.while(%i = %c, %a = %z, %b = %z) : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    cond {
+      %1 = stablehlo.constant dense<3> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %s = stablehlo.cosine %x : tensor<2xf32>
+      %o = stablehlo.constant dense<1.0> : tensor<2xf32>
+      %t = stablehlo.subtract %o, %s : tensor<2xf32>
+      %4 = stablehlo.reshape %s : (tensor<2xf32>) -> tensor<1x2xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      %6 = stablehlo.reshape %t : (tensor<2xf32>) -> tensor<1x2xf32>
+      %7 = stablehlo.dynamic_update_slice %b, %6, %i, %c : (tensor<3x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x2xf32>
+      stablehlo.return %2, %5, %7 : tensor<i32>, tensor<3x2xf32>, tensor<3x2xf32>
+    }
+  %p = stablehlo.dynamic_slice %0#1, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %q = stablehlo.dynamic_slice %0#2, %c, %c, sizes = [1, 2] : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+  %r = stablehlo.multiply %p, %q : tensor<1x2xf32>
+  return %r, %0#2 : tensor<1x2xf32>, tensor<3x2xf32>
+}
+// -> same

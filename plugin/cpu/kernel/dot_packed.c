@@ -1,0 +1,179 @@
+// kernel/dot_packed: products whose right operand is packed: before the product
+// itself, in scratch, or by another kernel, for all products of a loop.
+#include "kernel/dot.h"
+#include "kernel/packed.h"
+
+// A thread has several parts, and several blocks of rows of each, so that one
+// that is late leaves some to others. For each part the rows are packed again.
+#define MOST_PARTS 4     // of a thread
+#define PART_COLUMNS 64  // at least
+#define FEW_BLOCKS 2     // of rows, if they are not more by their number
+// Multiplications and elements that are worth a thread.
+#define THREAD_WORTH 65536
+#define PACK_WORTH 16384
+#define LEAST_COLUMNS 64
+#define LEAST_PRODUCT 32768             // multiplications
+#define MOST_PACKED (INT64_C(1) << 21)  // elements
+#define MOST_ROWS (INT64_C(1) << 22)
+
+typedef struct packed_run {
+  cpu_kernel_packed product;
+  int64_t row_blocks;
+  cpu_threads *pool;
+  unsigned char *rows;  // scratch of each thread
+  size_t rows_each;
+} packed_run;
+
+static void pack_parts(void *user, int64_t lo, int64_t hi)
+{
+  const packed_run *r = user;
+  for (int64_t i = lo; i < hi; i++) cpu_kernel_packed_pack(&r->product, i);
+}
+
+// Blocks of rows of one part are neighbours, so that a thread has few parts.
+static void run_blocks(void *user, int64_t lo, int64_t hi)
+{
+  const packed_run *r = user;
+  const int64_t m = r->product.m, blocks = r->row_blocks;
+  unsigned char *scratch =
+      r->rows + (size_t)cpu_kernel_rank(r->pool) * r->rows_each;
+  for (int64_t i = lo; i < hi; i++) {
+    const int64_t row = m * (i % blocks) / blocks;
+    const int64_t end = m * (i % blocks + 1) / blocks;
+    cpu_kernel_packed_run(&r->product, row, end - row, i / blocks,
+                          (float *)(void *)scratch);
+  }
+}
+
+static void pack_all(packed_run *r)
+{
+  const cpu_kernel_packed *p = &r->product;
+  const int64_t each = p->n * p->k / p->parts;
+  cpu_threads_for(r->pool, p->parts, PACK_WORTH / (each + 1) + 1, pack_parts,
+                  r);
+}
+
+static int64_t parts_of(int64_t n, int64_t threads)
+{
+  const int64_t several = n / (PART_COLUMNS * threads);
+  if (threads == 1 || several < 2) return threads;
+  return threads * (several < MOST_PARTS ? several : MOST_PARTS);
+}
+
+static packed_run run_of(const cpu_kernel_dot_plan *p, cpu_threads *pool)
+{
+  const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];
+  return (
+      packed_run){ .product = { .m = p->m,
+                                .n = p->n,
+                                .k = p->k,
+                                .parts = parts_of(p->n, cpu_threads_size(pool)),
+                                .a_row = l->row,
+                                .a_column = l->column,
+                                .b_row = r->row,
+                                .b_column = r->column,
+                                .ldc = p->n },
+                   .pool = pool };
+}
+
+calx_status *cpu_kernel_dot_pack(const cpu_kernel *kernel, cpu_threads *pool,
+                                 const void *lhs, const void *rhs, void *out,
+                                 unsigned char *scratch)
+{
+  const cpu_kernel_dot_plan *p = kernel->plan;
+  (void)rhs;
+  (void)scratch;
+  packed_run r = run_of(p, pool);
+  r.product.b = lhs;
+  r.product.packed = out;
+  pack_all(&r);
+  return NULL;
+}
+
+calx_status *cpu_kernel_dot_run_packed(const cpu_kernel *kernel,
+                                       cpu_threads *pool, const void *lhs,
+                                       const void *rhs, void *out,
+                                       unsigned char *scratch)
+{
+  const cpu_kernel_dot_plan *p = kernel->plan;
+  packed_run r = run_of(p, pool);
+  r.product.a = lhs;
+  r.product.b = rhs;
+  r.product.c = out;
+  r.rows = scratch + p->panels_at;
+  r.rows_each = p->panels_each;
+  r.row_blocks = (p->m + CPU_KERNEL_PACKED_BLOCK - 1) / CPU_KERNEL_PACKED_BLOCK;
+  if (r.row_blocks < FEW_BLOCKS && cpu_threads_size(pool) > 1 &&
+      p->m >= FEW_BLOCKS * CPU_KERNEL_PACKED_ROWS) {
+    r.row_blocks = FEW_BLOCKS;
+  }
+  if (p->d.packed == CPU_KERNEL_DOT_PACKED) {
+    r.product.packed = (float *)(uintptr_t)rhs;  // it is only read
+  } else {
+    r.product.packed = (float *)(void *)(scratch + p->packed_at);
+    pack_all(&r);
+  }
+  const int64_t tasks = r.row_blocks * r.product.parts;
+  const int64_t each = p->m * p->n * p->k / tasks;
+  cpu_threads_for(pool, tasks, THREAD_WORTH / (each + 1) + 1, run_blocks, &r);
+  return NULL;
+}
+
+// ---- descriptions -----------------------------------------------------------
+
+// Fewer rows are rows.h's. For fewer columns packing the rows does not pay:
+// gemm.h takes them as they are. Fewer multiplications take less time than
+// the calls, and more elements of b are no longer in a cache once they are
+// packed. The bounds keep sizes from overflowing too.
+static bool suits(int64_t m, int64_t n, int64_t k)
+{
+  return m > CPU_KERNEL_ROWS_MOST && n >= LEAST_COLUMNS && k > 0 &&
+         m <= MOST_ROWS && k <= CPU_KERNEL_PACKED_LONGEST &&
+         n <= MOST_PACKED / k && m * n * k >= LEAST_PRODUCT;
+}
+
+bool cpu_kernel_dot_packs(const cpu_kernel_desc *desc)
+{
+  const cpu_kernel x = { .desc = *desc };
+  const cpu_kernel_dot_desc *d = &x.dot;
+  return d->kind == CPU_KERNEL_DOT && d->packed == CPU_KERNEL_DOT_PLAIN &&
+         d->types[0] == CX_HLO_F32 && d->types[1] == CX_HLO_F32 &&
+         d->types[2] == CX_HLO_F32 && d->n_batch == 0 && d->n_rows == 1 &&
+         d->n_columns == 1 && d->n_inner == 1 &&
+         suits(d->rows[0], d->columns[0], d->inner[0]);
+}
+
+int64_t cpu_kernel_dot_pack_of(cpu_kernel_desc *io_product,
+                               cpu_kernel_desc *out_pack)
+{
+  cpu_kernel x = { .desc = *io_product };
+  x.dot.packed = CPU_KERNEL_DOT_PACK;
+  *out_pack = x.desc;
+  x.dot.packed = CPU_KERNEL_DOT_PACKED;
+  *io_product = x.desc;
+  return cpu_kernel_packed_elements(x.dot.columns[0], x.dot.inner[0]);
+}
+
+size_t cpu_kernel_dot_sizes(const cpu_kernel_desc *desc,
+                            size_t sizes[CPU_KERNEL_BUFFERS])
+{
+  cpu_kernel x = { .desc = *desc };
+  const int64_t packed = x.dot.packed;
+  x.dot.packed = CPU_KERNEL_DOT_PLAIN;
+  if ((packed != CPU_KERNEL_DOT_PACK && packed != CPU_KERNEL_DOT_PACKED) ||
+      !cpu_kernel_dot_packs(&x.desc)) {
+    return 0;
+  }
+  const int64_t m = x.dot.rows[0], n = x.dot.columns[0], k = x.dot.inner[0];
+  const size_t bytes = sizeof(float);
+  const size_t all = (size_t)cpu_kernel_packed_elements(n, k) * bytes;
+  if (packed == CPU_KERNEL_DOT_PACK) {
+    sizes[0] = (size_t)(n * k) * bytes;
+    sizes[1] = all;
+    return 2;
+  }
+  sizes[0] = (size_t)(m * k) * bytes;
+  sizes[1] = all;
+  sizes[2] = (size_t)(m * n) * bytes;
+  return 3;
+}

@@ -1,0 +1,144 @@
+// Products whose right operand is packed, by the product's kernel or before.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "case.h"
+
+static cpu_threads *new_pool(int threads)
+{
+  cpu_threads *pool;
+  assert_null(cpu_threads_new(threads, &pool));
+  return pool;
+}
+
+static float whole_number(int64_t i)
+{
+  return (float)((i * 7 + 3) % 11 - 5);
+}
+
+// lhs (m, k) or, if turned, (k, m); rhs (k, n) or (n, k).
+static cpu_kernel_desc packed_product(int64_t m, int64_t n, int64_t k,
+                                      bool lhs_turned, bool rhs_turned)
+{
+  const int64_t l[2] = { lhs_turned ? k : m, lhs_turned ? m : k };
+  const int64_t r[2] = { rhs_turned ? n : k, rhs_turned ? k : n };
+  const cx_hlo_type types[2] = { { CX_HLO_F32, 2, l }, { CX_HLO_F32, 2, r } };
+  const int64_t lhs = lhs_turned ? 0 : 1, rhs = rhs_turned ? 1 : 0;
+  const cx_hlo_dot_dims d = { .lhs_contract = &lhs,
+                              .rhs_contract = &rhs,
+                              .n_contract = 1 };
+  cx_hlo_builder *b;
+  assert_null(cx_hlo_builder_new("m", "main", types, 2, &b));
+  cx_hlo_value *v = cx_hlo_dot_general(b, cx_hlo_param(b, 0),
+                                       cx_hlo_param(b, 1), &d, CX_HLO_F32);
+  cx_hlo_module *module;
+  assert_null(cx_hlo_builder_finish(b, &v, 1, &module));
+  cpu_kernel_desc desc;
+  assert_true(
+      cpu_kernel_describe(cx_hlo_entry(module)->body.first->first, &desc));
+  cx_hlo_module_free(module);
+  return desc;
+}
+
+static void run_described(cpu_kernel_desc *desc, cpu_threads *pool,
+                          const void *lhs, const void *rhs, void *out)
+{
+  cpu_kernel *kernel;
+  assert_null(cpu_kernel_new(desc, pool, false, &kernel));
+  const size_t bytes = (cpu_kernel_scratch(kernel) + 64) / 64 * 64;
+  void *scratch = aligned_alloc(64, bytes);
+  assert_null(kernel_run(kernel, pool, lhs, rhs, out, scratch));
+  free(scratch);
+  cpu_kernel_free(kernel);
+}
+
+static void check_packed(cpu_threads *pool, int64_t m, int64_t n, int64_t k,
+                         bool lhs_turned, bool rhs_turned)
+{
+  float *x = malloc((size_t)(m * k) * sizeof *x);
+  float *y = malloc((size_t)(k * n) * sizeof *y);
+  float *plain = malloc((size_t)(m * n) * sizeof *plain);
+  float *got = malloc((size_t)(m * n) * sizeof *got);
+  for (int64_t i = 0; i < m * k; i++) x[i] = whole_number(i);
+  for (int64_t i = 0; i < k * n; i++) y[i] = whole_number(i + 4);
+  cpu_kernel_desc desc = packed_product(m, n, k, lhs_turned, rhs_turned);
+  assert_true(cpu_kernel_dot_packs(&desc));
+  run_described(&desc, pool, x, y, plain);
+  cpu_kernel_desc pack;
+  const size_t elements = (size_t)cpu_kernel_dot_pack_of(&desc, &pack);
+  float *packed = malloc(elements * sizeof *packed);
+  run_described(&pack, pool, y, y, packed);
+  run_described(&desc, pool, x, packed, got);
+  for (int64_t i = 0; i < m; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      float want = 0;  // of whole numbers: exact
+      for (int64_t q = 0; q < k; q++) {
+        want += x[lhs_turned ? q * m + i : i * k + q] *
+                y[rhs_turned ? j * k + q : q * n + j];
+      }
+      assert_true(plain[i * n + j] == want && got[i * n + j] == want);
+    }
+  }
+  free(x);
+  free(y);
+  free(plain);
+  free(got);
+  free(packed);
+}
+
+// Ends of tiles, panels, groups, blocks of rows and of inner elements; more
+// threads than vectors of columns.
+static void packed_operands(void **state)
+{
+  (void)state;
+  static const int64_t sizes[][3] = { { 32, 64, 48 },  { 9, 100, 37 },
+                                      { 17, 93, 61 },  { 130, 70, 29 },
+                                      { 23, 65, 515 }, { 259, 64, 16 } };
+  for (int threads = 1; threads <= 3; threads++) {
+    cpu_threads *pool = new_pool(threads);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      for (int turned = 0; turned < 4; turned++) {
+        check_packed(pool, sizes[i][0], sizes[i][1], sizes[i][2],
+                     (turned & 1) != 0, (turned & 2) != 0);
+      }
+    }
+    cpu_threads_free(pool);
+  }
+}
+
+// A description of a packed product whose sizes do not fit is refused.
+static void damaged_packed_operands(void **state)
+{
+  (void)state;
+  cpu_threads *pool = new_pool(1);
+  const cpu_kernel_desc good = packed_product(32, 64, 48, false, false);
+  for (int which = 0; which < 2; which++) {
+    cpu_kernel_desc product = good, pack;
+    (void)cpu_kernel_dot_pack_of(&product, &pack);
+    cpu_kernel_desc bad = which == 0 ? product : pack;
+    size_t refused = 0;
+    for (int at = 1; at < CPU_KERNEL_WORDS; at++) {
+      cpu_kernel_desc damaged = bad;
+      damaged.words[at] = (int64_t)1 << 40;
+      calx_status *status = NULL;
+      refused += !desc_run_zeros(&damaged, pool, &status);
+      calx_status_free(status);
+    }
+    assert_true(refused > 5);
+  }
+  cpu_threads_free(pool);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(packed_operands),
+    cmocka_unit_test(damaged_packed_operands),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
