@@ -21,9 +21,6 @@
 // Inner elements from which on packed.h is faster than oneDNN for large
 // products too: most of what oneDNN takes longer for is the left operand.
 #define LONG_INNER 2048
-// Multiplications from which on packing first and then dividing the product is
-// worth waiting for all threads twice.
-#define LEAST_PACKED ((double)(1 << 22))
 // Below, packing costs less than the preparations of rows.h.
 #define ROWS_COLUMNS 16
 #define ROWS_INNER 8
@@ -298,10 +295,8 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
     desc = x.desc;
   }
   const bool asked = p->d.packed != CPU_KERNEL_DOT_PLAIN;
-  p->packed =
-      cpu_kernel_dot_packs(&desc) &&
-      (asked || ((double)p->m * (double)p->n * (double)p->k >= LEAST_PACKED &&
-                 (is_small(p) || p->k >= LONG_INNER)));
+  p->packed = cpu_kernel_dot_packs(&desc) &&
+              (asked || (!is_small(p) && p->k >= LONG_INNER));
   if (!p->packed) return false;
   p->factors[0] = (cpu_kernel_dot_factor){ .row = p->d.lhs_rows[0],
                                            .column = p->d.lhs_inner[0] };
