@@ -53,11 +53,22 @@ static void pack_all(packed_run *r)
                   r);
 }
 
+// One, where the columns are few: then only the rows are divided.
 static int64_t parts_of(int64_t n, int64_t threads)
 {
   const int64_t several = n / (PART_COLUMNS * threads);
-  if (threads == 1 || several < 2) return threads;
+  if (threads == 1 || several == 0) return 1;
   return threads * (several < MOST_PARTS ? several : MOST_PARTS);
+}
+
+static int64_t row_blocks_of(int64_t m, int64_t parts, int64_t threads)
+{
+  const int64_t least =
+      (m + CPU_KERNEL_PACKED_BLOCK - 1) / CPU_KERNEL_PACKED_BLOCK;
+  const int64_t most = m / CPU_KERNEL_PACKED_ROWS;
+  int64_t blocks = parts == 1 ? MOST_PARTS * threads : FEW_BLOCKS;
+  if (blocks > most) blocks = most;
+  return threads == 1 || blocks < least ? least : blocks;
 }
 
 static packed_run run_of(const cpu_kernel_dot_plan *p, cpu_threads *pool)
@@ -102,11 +113,7 @@ calx_status *cpu_kernel_dot_run_packed(const cpu_kernel *kernel,
   r.product.c = out;
   r.rows = scratch + p->panels_at;
   r.rows_each = p->panels_each;
-  r.row_blocks = (p->m + CPU_KERNEL_PACKED_BLOCK - 1) / CPU_KERNEL_PACKED_BLOCK;
-  if (r.row_blocks < FEW_BLOCKS && cpu_threads_size(pool) > 1 &&
-      p->m >= FEW_BLOCKS * CPU_KERNEL_PACKED_ROWS) {
-    r.row_blocks = FEW_BLOCKS;
-  }
+  r.row_blocks = row_blocks_of(p->m, r.product.parts, cpu_threads_size(pool));
   if (p->d.packed == CPU_KERNEL_DOT_PACKED) {
     r.product.packed = (float *)(uintptr_t)rhs;  // it is only read
   } else {

@@ -296,7 +296,7 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   }
   const bool asked = p->d.packed != CPU_KERNEL_DOT_PLAIN;
   p->packed = cpu_kernel_dot_packs(&desc) &&
-              (asked || is_small(p) || p->k >= LONG_INNER);
+              (asked || (!is_small(p) && p->k >= LONG_INNER));
   if (!p->packed) return false;
   p->factors[0] = (cpu_kernel_dot_factor){ .row = p->d.lhs_rows[0],
                                            .column = p->d.lhs_inner[0] };
