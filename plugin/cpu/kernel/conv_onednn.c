@@ -240,8 +240,8 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
   p->scratch_at = cpu_kernel_reserve(kernel, scratch);
 }
 
-// oneDNN's threads wait for each other, and one may have to be woken. So work of
-// some 20 us stays on one thread.
+// oneDNN's threads wait for each other, and one may have to be woken. So work
+// of some 20 us stays on one thread.
 #define SPREAD_FLOPS 2e6
 
 static cpu_threads *threads_for(const cpu_kernel_conv_desc *d,
