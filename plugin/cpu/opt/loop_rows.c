@@ -45,7 +45,7 @@ static cx_hlo_value *kept_as(const row_facts *f, const cx_hlo_op *loop,
     cx_hlo_value *result = &loop->results[i];
     if (result->number < f->n && f->dropped[result->number] == NULL &&
         result != but && row_of(loop, i, &at) == v && at == index &&
-        result->type.tensor.dims[0] == but->type.tensor.dims[0]) {
+        cx_hlo_type_equal(&result->type.tensor, &but->type.tensor)) {
       return result;
     }
   }

@@ -329,6 +329,34 @@ func.func @main(%x: tensor<2xf32>) -> tensor<1x2xf32> {
   return %r : tensor<1x2xf32>
 }
 // -> same
+// ==== loop_rows: one value kept in two shapes
+func.func @main(%x: tensor<2x3xf32>, %k: tensor<i32>) -> tensor<2x3xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %y = stablehlo.constant dense<0.0> : tensor<5x6xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<5x2x3xf32>
+  %0:3 = stablehlo.while(%i = %c, %a = %y, %b = %z) : tensor<i32>, tensor<5x6xf32>, tensor<5x2x3xf32>
+    cond {
+      %1 = stablehlo.constant dense<5> : tensor<i32>
+      %2 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    } do {
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %i, %1 : tensor<i32>
+      %s = stablehlo.cosine %x : tensor<2x3xf32>
+      %4 = stablehlo.reshape %s : (tensor<2x3xf32>) -> tensor<1x6xf32>
+      %5 = stablehlo.dynamic_update_slice %a, %4, %i, %c : (tensor<5x6xf32>, tensor<1x6xf32>, tensor<i32>, tensor<i32>) -> tensor<5x6xf32>
+      %6 = stablehlo.reshape %s : (tensor<2x3xf32>) -> tensor<1x2x3xf32>
+      %7 = stablehlo.dynamic_update_slice %b, %6, %i, %c, %c : (tensor<5x2x3xf32>, tensor<1x2x3xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<5x2x3xf32>
+      stablehlo.return %2, %5, %7 : tensor<i32>, tensor<5x6xf32>, tensor<5x2x3xf32>
+    }
+  %p = stablehlo.dynamic_slice %0#1, %k, %c, sizes = [1, 6] : (tensor<5x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x6xf32>
+  %q = stablehlo.dynamic_slice %0#2, %k, %c, %c, sizes = [1, 2, 3] : (tensor<5x2x3xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x2x3xf32>
+  %u = stablehlo.reshape %p : (tensor<1x6xf32>) -> tensor<2x3xf32>
+  %v = stablehlo.reshape %q : (tensor<1x2x3xf32>) -> tensor<2x3xf32>
+  %r = stablehlo.multiply %u, %v : tensor<2x3xf32>
+  return %r : tensor<2x3xf32>
+}
+// -> same
 // ==== loop_rows: rows that are read as a whole
 func.func @main(%x: tensor<2xf32>) -> (tensor<1x2xf32>, tensor<3x2xf32>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
