@@ -36,7 +36,6 @@ static calx_status *set_row(cpu_lower_state *c, const cpu_lower_schedule *body,
   cx_hlo_value *index = update->operands[2];
   const int64_t bytes = cx_hlo_type_bytes(&v->type.tensor);
   const cpu_lower_group *g = info->producer;
-  const size_t index_bytes = cx_hlo_elem_bytes(index->type.tensor.elem);
   if (v->op == NULL || g == NULL || g->schedule != body ||
       (g->kind != CPU_LOWER_GROUP_LOOP && g->kind != CPU_LOWER_GROUP_KERNEL) ||
       (g->root != NULL && g->root->kind == CX_HLO_OP_DYNAMIC_UPDATE_SLICE) ||
@@ -45,8 +44,8 @@ static calx_status *set_row(cpu_lower_state *c, const cpu_lower_schedule *body,
        whole->kind != CPU_RUN_SLOT_RESULT) ||
       bytes < LEAST_BYTES || bytes % ALIGNED != 0 ||
       bytes != cx_hlo_type_bytes(&update->operands[1]->type.tensor) ||
-      !cx_hlo_elem_is_int(index->type.tensor.elem) ||
-      (index_bytes != sizeof(int32_t) && index_bytes != sizeof(int64_t)) ||
+      (index->type.tensor.elem != CX_HLO_I32 &&
+       index->type.tensor.elem != CX_HLO_I64) ||
       !is_before(c, index, g)) {
     return NULL;
   }

@@ -507,6 +507,37 @@ static const program_case cases[] = {
     "return %12, %13, %r#3, %r#4, %r#5, %r#6 : tensor<6x24x64xf32>, "
     "tensor<7x24x64xf32>, tensor<6x24x64xf32>, tensor<6x24x64xf32>, "
     "tensor<6x24x64xf32>, tensor<24x64xf32> }" },
+  // Above 2^31: of an unsigned index that is the last row.
+  { "a row of a loop at a large unsigned index",
+    "func.func @main(%w: tensor<64x64xf32>, %h: tensor<24x64xf32>) -> "
+    "tensor<8x24x64xf32> {\n"
+    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<3> : tensor<i32>\n"
+    "%u = stablehlo.constant dense<0> : tensor<ui32>\n"
+    "%v = stablehlo.constant dense<1> : tensor<ui32>\n"
+    "%far = stablehlo.constant dense<4294967280> : tensor<ui32>\n"
+    "%z = stablehlo.constant dense<0.5> : tensor<8x24x64xf32>\n"
+    "%r:3 = stablehlo.while(%i = %c, %at = %far, %a = %z) : tensor<i32>, "
+    "tensor<ui32>, tensor<8x24x64xf32>\n"
+    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n"
+    "stablehlo.return %p : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "%next = stablehlo.add %at, %v : tensor<ui32>\n"
+    "%f = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>\n"
+    "%g = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> "
+    "tensor<24x64xf32>\n"
+    "%0 = stablehlo.add %h, %g : tensor<24x64xf32>\n"
+    "%1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0] : "
+    "(tensor<24x64xf32>, tensor<64x64xf32>) -> tensor<24x64xf32>\n"
+    "%2 = stablehlo.reshape %1 : (tensor<24x64xf32>) -> tensor<1x24x64xf32>\n"
+    "%3 = stablehlo.dynamic_update_slice %a, %2, %at, %u, %u : "
+    "(tensor<8x24x64xf32>, tensor<1x24x64xf32>, tensor<ui32>, tensor<ui32>, "
+    "tensor<ui32>) -> tensor<8x24x64xf32>\n"
+    "stablehlo.return %j, %next, %3 : tensor<i32>, tensor<ui32>, "
+    "tensor<8x24x64xf32> }\n"
+    "return %r#2 : tensor<8x24x64xf32> }" },
 };
 
 typedef struct values {
