@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "case.h"
+#include "opt/kernel_call.h"
 
 static cpu_threads *new_pool(int threads)
 {
@@ -134,11 +135,49 @@ static void damaged_packed_operands(void **state)
   cpu_threads_free(pool);
 }
 
+// A call in a program of the user's, whose last types are its results.
+static bool is_described(const cpu_kernel_desc *desc, int64_t packed,
+                         size_t n_operands)
+{
+  const int64_t lhs[2] = { 32, 48 }, out[2] = { 32, 64 };
+  const cx_hlo_type types[3] = { { CX_HLO_F32, 2, lhs },
+                                 { CX_HLO_F32, 1, &packed },
+                                 { CX_HLO_F32, 2, out } };
+  cx_hlo_builder *b;
+  assert_null(cx_hlo_builder_new("m", "main", types, 3, &b));
+  cx_hlo_value *operands[3];
+  const cx_hlo_type *results[3];
+  for (size_t i = 0; i < 3; i++) {
+    operands[i] = cx_hlo_param(b, i);
+    if (i >= n_operands) results[i - n_operands] = &types[i];
+  }
+  const cx_hlo_op *call = cpu_opt_kernel_call(b, desc, operands, n_operands,
+                                              results, 3 - n_operands);
+  assert_non_null(call);
+  cpu_kernel_desc found;
+  const bool described = cpu_kernel_describe(call, &found);
+  cx_hlo_module *module;
+  assert_null(cx_hlo_builder_finish(b, operands, 1, &module));
+  cx_hlo_module_free(module);
+  return described;
+}
+
+static void calls_with_other_results(void **state)
+{
+  (void)state;
+  cpu_kernel_desc product = packed_product(32, 64, 48, false, false), pack;
+  const int64_t packed = cpu_kernel_dot_pack_of(&product, &pack);
+  for (size_t operands = 0; operands < 3; operands++) {
+    assert_int_equal(is_described(&product, packed, operands), operands == 2);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(packed_operands),
     cmocka_unit_test(damaged_packed_operands),
+    cmocka_unit_test(calls_with_other_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
