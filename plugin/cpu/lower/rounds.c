@@ -1,5 +1,7 @@
 // lower/rounds: how often a loop runs at most, where its condition says so: it
 // compares a counter with a constant, alone or together with other conditions.
+#include <math.h>
+
 #include "lower/lower.h"
 #include "opt/edit.h"
 
@@ -47,18 +49,14 @@ static double rounds_of(const cx_hlo_op *loop, const cx_hlo_op *compare)
   }
   const double step = (double)step_of(loop, arg->index);
   const double way = (double)limit - (double)first;
-  switch (cx_hlo_op_int(compare, CX_HLO_A_COMPARISON_DIRECTION)) {
-    case CX_HLO_LT:
-    case CX_HLO_LE:
-      if (step <= 0) return CPU_LOWER_UNKNOWN_ROUNDS;
-      break;
-    case CX_HLO_GT:
-    case CX_HLO_GE:
-      if (step >= 0) return CPU_LOWER_UNKNOWN_ROUNDS;
-      break;
-    default: return CPU_LOWER_UNKNOWN_ROUNDS;
-  }
-  return way / step > 0 ? way / step + 1 : 1;
+  const int64_t direction =
+      cx_hlo_op_int(compare, CX_HLO_A_COMPARISON_DIRECTION);
+  const bool up = direction == CX_HLO_LT || direction == CX_HLO_LE;
+  const bool down = direction == CX_HLO_GT || direction == CX_HLO_GE;
+  if (!(up && step > 0) && !(down && step < 0)) return CPU_LOWER_UNKNOWN_ROUNDS;
+  const bool with_limit = direction == CX_HLO_LE || direction == CX_HLO_GE;
+  const double rounds = with_limit ? floor(way / step) + 1 : ceil(way / step);
+  return rounds > 0 ? rounds : 0;
 }
 
 static double most_rounds(const cx_hlo_op *loop, const cx_hlo_value *condition,

@@ -208,8 +208,9 @@ static calx_status *emit_control(emitter *e, const cpu_lower_group *g)
                                                      : CPU_RUN_STEP_CASE,
                           first, op->n_regions, &slot, 1);
   for (uint32_t r = 0; r < op->n_regions; r++) {
+    // The condition is asked once more than the body runs.
     CALX_TRY(add_pending(e, &g->regions[r], first + r,
-                         loop ? cpu_lower_rounds(op) : 1));
+                         loop ? cpu_lower_rounds(op) + (r == 0) : 1));
   }
   return NULL;
 }

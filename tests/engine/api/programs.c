@@ -96,6 +96,29 @@ static void test_options(void **state)
   host_client_free(client);
 }
 
+#define LOOP                                                              \
+  "module @test {\n"                                                      \
+  "  func.func public @main(%%x: tensor<32x32xf32>) -> "                  \
+  "tensor<32x32xf32> {\n"                                                 \
+  "    %%zero = stablehlo.constant dense<0> : tensor<i32>\n"              \
+  "    %%limit = stablehlo.constant dense<%s> : tensor<i32>\n"            \
+  "    %%step = stablehlo.constant dense<4> : tensor<i32>\n"              \
+  "    %%r:2 = stablehlo.while(%%i = %%zero, %%y = %%x) : tensor<i32>, "  \
+  "tensor<32x32xf32>\n"                                                   \
+  "    cond {\n"                                                          \
+  "      %%c = stablehlo.compare %s, %%i, %%limit, SIGNED : "             \
+  "(tensor<i32>, tensor<i32>) -> tensor<i1>\n"                            \
+  "      stablehlo.return %%c : tensor<i1>\n"                             \
+  "    } do {\n"                                                          \
+  "      %%n = stablehlo.add %%i, %%step : tensor<i32>\n"                 \
+  "      %%z = stablehlo.dot_general %%y, %%x, contracting_dims = [1] x " \
+  "[0] : (tensor<32x32xf32>, tensor<32x32xf32>) -> tensor<32x32xf32>\n"   \
+  "      stablehlo.return %%n, %%z : tensor<i32>, tensor<32x32xf32>\n"    \
+  "    }\n"                                                               \
+  "    return %%r#1 : tensor<32x32xf32>\n"                                \
+  "  }\n"                                                                 \
+  "}\n"
+
 static PJRT_Executable *of(PJRT_LoadedExecutable *loaded)
 {
   ARGS(get, PJRT_LoadedExecutable_GetExecutable, .loaded_executable = loaded);
@@ -167,6 +190,48 @@ static void test_facts(void **state)
   check_facts(e);
   HOST_OK(CALL(PJRT_Executable_Destroy, .executable = e));
   host_client_free(client);
+}
+
+static double flops_of(PJRT_Executable *e)
+{
+  ARGS(cost, PJRT_Executable_GetCostAnalysis, .executable = e);
+  HOST_OK(api->PJRT_Executable_GetCostAnalysis(&cost));
+  for (size_t i = 0; i < cost.num_properties; i++) {
+    if (cost.properties[i].name_size == 5 &&
+        memcmp(cost.properties[i].name, "flops", 5) == 0) {
+      return (double)cost.properties[i].float_value;
+    }
+  }
+  return -1;
+}
+
+// Products of 32 x 32 x 32, as often as the loop runs.
+static void test_work_of_loops(void **state)
+{
+  (void)state;
+  static const struct {
+    const char *direction, *limit;
+    int rounds;
+  } loops[] = { { "LT", "1", 1 },
+                { "LT", "10", 3 },
+                { "LE", "12", 4 },
+                { "LT", "12", 3 },
+                { "LT", "-1", 0 } };
+  unsetenv("CALX_CPU_REF");  // the interpreter's work is not counted
+  PJRT_Client *client = host_client(1);
+  for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+    char text[2048];
+    snprintf(text, sizeof text, LOOP, loops[i].limit, loops[i].direction);
+    PJRT_LoadedExecutable *loaded = host_program(client, text);
+    PJRT_Executable *e = of(loaded);
+    const double flops = flops_of(e);
+    const double each = 2.0 * 32 * 32 * 32;
+    assert_in_range(flops, loops[i].rounds * each, loops[i].rounds * each + 16);
+    HOST_OK(CALL(PJRT_Executable_Destroy, .executable = e));
+    host_program_free(loaded);
+  }
+  host_client_free(client);
+  setenv("CALX_CPU_REF", "1", 1);
 }
 
 static void test_deleted(void **state)
@@ -451,11 +516,11 @@ static void test_topology(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    HOST_TEST(test_formats),      HOST_TEST(test_bytecode),
-    HOST_TEST(test_options),      HOST_TEST(test_facts),
-    HOST_TEST(test_deleted),      HOST_TEST(test_bytes),
-    HOST_TEST(test_topology),     HOST_TEST(test_optimized),
-    HOST_TEST(test_memory_kinds),
+    HOST_TEST(test_formats),       HOST_TEST(test_bytecode),
+    HOST_TEST(test_options),       HOST_TEST(test_facts),
+    HOST_TEST(test_work_of_loops), HOST_TEST(test_deleted),
+    HOST_TEST(test_bytes),         HOST_TEST(test_topology),
+    HOST_TEST(test_optimized),     HOST_TEST(test_memory_kinds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
