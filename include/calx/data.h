@@ -55,6 +55,8 @@ typedef struct CALX_OPTIONS calx_loader_options {
   CALX_NAMED int num_processes;
   /* seconds that a process may take for a batch; 0 = any time */
   CALX_NAMED double timeout;
+  /* not with `num_processes`, which need a process without devices: give it to
+   * calx_mp_device_loader() of a loader that was made before the mesh */
   CALX_NAMED calx_input_sharding input_sharding;
 } calx_loader_options;
 
@@ -132,8 +134,8 @@ CALX_API calx_loader_position calx_loader_state(const calx_loader *loader);
  * Goes to a place that a loader over the same samples was at: the next batch is
  * the one that would have come next there. What is left of a running epoch is
  * dropped. Another batch size goes on at the same sample.
- * @errors INVALID_ARGUMENT a negative number, more samples than an epoch has; a
- *         failed loader's own
+ * @errors INVALID_ARGUMENT a negative number, more samples than an epoch has, a
+ *         last batch that an input_sharding cannot split; a failed loader's own
  */
 CALX_API calx_status *calx_loader_load_state(
     calx_loader *loader, calx_loader_position position) CALX_MUST_USE;

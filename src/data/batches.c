@@ -281,25 +281,6 @@ static calx_status *count_batches(calx_loader *loader)
   return NULL;
 }
 
-// A sampler or a function of the program's may make batches of any shape, which
-// are checked when they are uploaded.
-static calx_status *check_sharding(const calx_loader *loader)
-{
-  const calx_loader_options *o = &loader->options;
-  const bool endless = is_iterable(loader);
-  const int64_t size = loader->batch_size;
-  if (o->collate_fn != NULL || o->batch_sampler != NULL) return NULL;
-  if (endless || loader->samples >= size) {
-    CALX_TRY(cx_data_sharding_check(&loader->sharding, loader->dataset, size));
-  }
-  const int64_t rest = endless || o->drop_last ? 0 : loader->samples % size;
-  if (rest == 0) return NULL;
-  return cx_annotate(
-      cx_data_sharding_check(&loader->sharding, loader->dataset, rest),
-      "in the last batch of %lld samples, which .drop_last leaves out",
-      (long long)rest);
-}
-
 calx_status *cx_data_loader_shard(calx_loader *loader,
                                   const calx_input_sharding *given)
 {
@@ -313,7 +294,7 @@ calx_status *cx_data_loader_shard(calx_loader *loader,
                     "loader: input_sharding of a sample generator: give it "
                     "tensors that calx_mark_sharding() has split");
   }
-  return check_sharding(loader);
+  return cx_data_loader_check_sharding(loader, loader->samples);
 }
 
 static calx_status *start_processes(calx_loader *loader)

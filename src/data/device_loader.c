@@ -105,6 +105,9 @@ calx_loader *cx_data_loader_sampled(const calx_loader *from,
     made->samples = sampler->count;
     made->batches = cx_data_batch_count(sampler->count, made->batch_size,
                                         made->options.drop_last);
+    if (status == NULL) {
+      status = cx_data_loader_check_sharding(made, made->samples);
+    }
   }
   return cx_data_loader_fail(made, status);
 }
@@ -123,7 +126,14 @@ calx_status *cx_data_loader_set_batch_size(calx_loader *loader,
     return cx_invalid(
         "loader: its batch size can't be changed: a batch sampler decides it");
   }
-  loader->batch_size = loader->options.batch_size = batch_size;
+  const int64_t before = loader->batch_size;
+  loader->batch_size = batch_size;
+  calx_status *status = cx_data_loader_check_sharding(loader, loader->samples);
+  if (status != NULL) {
+    loader->batch_size = before;
+    return status;
+  }
+  loader->options.batch_size = batch_size;
   if (loader->batches < 0) return NULL;  // an iterable dataset
   loader->batches = cx_data_batch_count(loader->samples, batch_size,
                                         loader->options.drop_last);

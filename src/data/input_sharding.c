@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "data/dataset.h"
+#include "data/loader.h"
 #include "lazy/lazy.h"
 
 static const char call[] = "loader: input_sharding";
@@ -57,6 +58,30 @@ calx_status *cx_data_sharding_check(const cx_ops_spec *spec,
                          field.name != NULL ? field.name : ""));
   }
   return NULL;
+}
+
+// A sampler or a function of the program's may make batches of any shape, which
+// are checked when they are uploaded.
+calx_status *cx_data_loader_check_sharding(const calx_loader *loader,
+                                           int64_t samples)
+{
+  const calx_loader_options *o = &loader->options;
+  const cx_ops_spec *spec = &loader->sharding;
+  const int64_t size = loader->batch_size;
+  if (spec->mesh == NULL || size < 1 || o->collate_fn != NULL ||
+      o->batch_sampler != NULL) {
+    return NULL;
+  }
+  const bool endless = loader->dataset->iterable != NULL;
+  if (endless || samples >= size) {
+    CALX_TRY(cx_data_sharding_check(spec, loader->dataset, size));
+  }
+  const int64_t rest = endless || o->drop_last ? 0 : samples % size;
+  if (rest == 0) return NULL;
+  return cx_annotate(
+      cx_data_sharding_check(spec, loader->dataset, rest),
+      "in the last batch of %lld samples, which .drop_last leaves out",
+      (long long)rest);
 }
 
 calx_status *cx_data_upload_field(calx_device *device, const cx_ops_spec *spec,

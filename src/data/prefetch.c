@@ -89,9 +89,10 @@ static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
     cx_data_block *block = filled->blocks[f];
     if (block == NULL) block = filled->blocks[0];
     cx_data_block_hold(block, 1);
-    status =
+    status = cx_annotate(
         cx_data_upload_field(device, p->options.sharding, &filled->fields[f],
-                             filled->data[f], block, &b->made.fields[f]);
+                             filled->data[f], block, &b->made.fields[f]),
+        "in field %zu of a batch of %lld samples", f, (long long)filled->size);
   }
   cx_data_filled_drop(filled);
   if (status != NULL) {

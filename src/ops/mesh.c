@@ -152,8 +152,10 @@ static calx_status *no_axis(const char *call, const cx_spmd_mesh *mesh,
 {
   cx_text text = { 0 };
   cx_spmd_mesh_print(mesh, &text);
-  calx_status *status = cx_invalid("%s: the mesh %s has no axis '%.*s'", call,
-                                   cx_text_str(&text), (int)n, name);
+  calx_status *status = cx_invalid(
+      "%s: the mesh %s has no axis '%.*s' (several axes of one dimension are "
+      "written \"x,y\", without spaces)",
+      call, cx_text_str(&text), (int)n, name);
   cx_text_free(&text);
   return status;
 }
@@ -230,11 +232,12 @@ static calx_status *not_equal(const char *call, const cx_ops_spec *spec,
     if (i != 0) cx_text_char(&names, ',');
     cx_text_append_n(&names, name.s, name.n);
   }
-  calx_status *status =
-      cx_invalid("%s: '%s' splits dimension %zu of %s into %" PRId64
-                 " parts, which would not be equal",
-                 call, cx_text_str(&names), d, cx_graph_shape_str(shape),
-                 cx_spmd_parts(spec->mesh, spec->dims[d]));
+  const int64_t parts = cx_spmd_parts(spec->mesh, spec->dims[d]);
+  calx_status *status = cx_invalid(
+      "%s: '%s' splits dimension %zu of %s into %" PRId64
+      " parts, which would not be equal: choose a size that is a "
+      "multiple of %" PRId64,
+      call, cx_text_str(&names), d, cx_graph_shape_str(shape), parts, parts);
   cx_text_free(&names);
   return status;
 }
@@ -244,8 +247,9 @@ calx_status *cx_ops_spec_check(const char *call, const cx_ops_spec *spec,
 {
   if (spec->n_dims > shape->rank) {
     return cx_invalid(
-        "%s: the spec has %zu entries, and %s has only %u dimensions", call,
-        spec->n_dims, cx_graph_shape_str(shape), shape->rank);
+        "%s: the spec has %zu entries, and %s has rank %u: each entry is for "
+        "one dimension, from the first on; leave out those behind",
+        call, spec->n_dims, cx_graph_shape_str(shape), shape->rank);
   }
   for (size_t d = 0; d < spec->n_dims; d++) {
     const int64_t parts = cx_spmd_parts(spec->mesh, spec->dims[d]);

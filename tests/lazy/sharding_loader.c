@@ -134,8 +134,7 @@ static void test_refused(void **state)
   check_refused(d, 4, mesh, CALX_AXES("x"), invalid, "f32[2,8] into 4 parts",
                 "last batch of 2 samples, which .drop_last leaves out");
   check_refused(d, 7, mesh, CALX_AXES(NULL, "x"), invalid,
-                "the spec has 2 entries, and i64[7] has only 1 dimensions",
-                "field 1");
+                "the spec has 2 entries, and i64[7] has rank 1", "field 1");
   calx_loader *one =
       calx_sample_generator(calx_ones(CALX_SHAPE(4, 2)), NULL, 3);
   calx_loader *l = calx_mp_device_loader(
@@ -145,6 +144,27 @@ static void test_refused(void **state)
                "calx_mark_sharding()");
   calx_loader_free(l);
   calx_loader_free(one);
+  calx_dataset_free(d);
+  calx_mesh_free(mesh);
+}
+
+// From sample 3 on 13 are left, and the last batch would have one.
+static void test_resumed(void **state)
+{
+  (void)state;
+  calx_mesh *mesh = sharding_begin(CALX_SHAPE(4), CALX_AXES("x"));
+  calx_dataset *d = rows(16);
+  calx_loader *l = calx_loader_new(
+      d, .batch_size = 4,
+      .input_sharding = { .mesh = mesh, .partition_spec = CALX_AXES("x") });
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_loader_load_state(l, (calx_loader_position){ 0, 3 }),
+               "last batch of 1 samples", "after sample 3");
+  CHECK_STATUS_OK(calx_loader_load_state(l, (calx_loader_position){ 0, 4 }));
+  calx_batch batch;
+  assert_true(calx_loader_next(l, &batch));
+  check_rows(&batch, 4);
+  calx_loader_free(l);
   calx_dataset_free(d);
   calx_mesh_free(mesh);
 }
@@ -165,7 +185,8 @@ static void test_late(void **state)
   check_rows(&batch, 0);
   assert_false(calx_loader_next(l, &batch));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(),
-               "f32[6,8] into 4 parts", "while making batch 1");
+               "f32[6,8] into 4 parts",
+               "in field 0 of a batch of 6 samples; while making batch 1");
   calx_loader_free(l);
   calx_sampler_free(s);
   calx_sampler_free(in_order);
@@ -176,9 +197,8 @@ static void test_late(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_rows),
-    SUPPORT_TEST(test_columns),
-    SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_rows),    SUPPORT_TEST(test_columns),
+    SUPPORT_TEST(test_refused), SUPPORT_TEST(test_resumed),
     SUPPORT_TEST(test_late),
   };
   return cmocka_run_group_tests(tests, sharding_setup, NULL);
