@@ -71,8 +71,9 @@ static void print_work(const bench_run *r)
   cx_pjrt_executable_stats bytes;
   calx_status *status = cx_pjrt_executable_cost(r->executable, "flops", &flops);
   if (status == NULL) status = cx_pjrt_executable_memory(r->executable, &bytes);
-  if (status == NULL) {
-    printf("work        %8.3f GFLOP  %.3f MB of arguments and results\n",
+  if (status == NULL && bytes.arguments >= 0 && bytes.outputs >= 0 &&
+      bytes.aliased >= 0) {
+    printf("work        %8.6g GFLOP  %.6g MB of arguments and results\n",
            flops / 1e9,
            (double)(bytes.arguments + bytes.outputs - bytes.aliased) / 1e6);
   }

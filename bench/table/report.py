@@ -58,11 +58,13 @@ def best_rates(log):
 
 def limit_of(row, threads, log, rates):
     """ms in which the machine could compute a step and read what it is given."""
-    works = [x for x in log if x["row"] == row.name and "gflop" in x]
+    works = [x for x in log if x["row"] == row.name and x.get("who") == "ours" and "gflop" in x]
     if not works or None in rates[threads]:
         return None
     gflops, gbytes = rates[threads]
-    return max(works[-1]["gflop"] / gflops * 1e3, works[-1]["mb"] / gbytes)
+    # The rate is that of f32; narrower numbers may be multiplied faster.
+    compute = 0 if row.name.endswith(("_bf16", "_int8")) else works[-1]["gflop"] / gflops * 1e3
+    return max(compute, works[-1]["mb"] / gbytes)
 
 
 def line_of(row, times, log, rates):
@@ -149,7 +151,8 @@ def write(log_path, out, missing, cliffs=None):
              f"{', '.join(versions) or 'no peers'}. Medians over {rounds_of(log)}, alternating; over 1: "
              "ours is faster than the best of the peers. Limit: what the machine needs at its best "
              "rates (below) for the step's multiplications and additions, or to read its arguments and "
-             "write its results, whichever is more; Winograd's algorithm multiplies less.", ""]
+             "write its results, whichever is more; of bf16 and int8 only the latter. Winograd's "
+             "algorithm multiplies less.", ""]
     lines += ["Missing: " + m + "." for m in missing] + [""] * bool(missing)
     for group, title in (("training", "Training step"), ("operations", "Operations"),
                          ("inference", "Inference"), ("more", "More")):

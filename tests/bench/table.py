@@ -19,6 +19,7 @@ LOG = [
     {"row": "mlp", "threads": 1, "who": "ours", "ms": 1.0, "compile_s": 0.1, "gflop": 0.05, "mb": 5.0},
     {"row": "mlp", "threads": 1, "who": "ours", "ms": 3.0, "compile_s": 0.1},
     {"row": "mlp", "threads": 1, "who": "ours", "ms": 2.0, "compile_s": 0.1},
+    {"row": "mlp", "threads": 1, "who": "xla", "ms": 9.0, "gflop": 0.01, "mb": 1.0},
     {"row": "mlp", "threads": 1, "who": "jax", "ms": 8.0, "compile_s": 1.0, "version": "7.7"},
     {"row": "mlp", "threads": 1, "who": "torch", "ms": 4.0, "compile_s": 0},
     {"row": "lstm", "threads": 1, "who": "ours", "ms": 8.0},

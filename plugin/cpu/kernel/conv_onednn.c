@@ -241,13 +241,18 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
 }
 
 // oneDNN's threads wait for each other, and one may have to be woken. So work
-// of some 20 us stays on one thread.
+// of some 20 us, with copies of its tensors, stays on one thread.
 #define SPREAD_FLOPS 2e6
+#define SPREAD_BYTES 262144
 
-static cpu_threads *threads_for(const cpu_kernel_conv_desc *d,
-                                cpu_threads *pool)
+static cpu_threads *threads_for(const cpu_kernel *kernel, cpu_threads *pool)
 {
-  return cpu_kernel_conv_flops(d) < SPREAD_FLOPS ? NULL : pool;
+  size_t bytes = 0;
+  for (int i = 0; i < N_TENSORS; i++) bytes += kernel->bytes[i];
+  return cpu_kernel_conv_flops(&kernel->conv) < SPREAD_FLOPS &&
+                 bytes < SPREAD_BYTES
+             ? NULL
+             : pool;
 }
 
 // ---- running ----------------------------------------------------------------
@@ -278,7 +283,7 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
                                unsigned char *scratch)
 {
   const onednn_plan *p = kernel->plan;
-  cpu_threads *threads = threads_for(&p->d, pool);
+  cpu_threads *threads = threads_for(kernel, pool);
   if (threads != NULL) {
     CALX_TRY(cpu_kernel_primitive_ready(p->dnnl, kernel->name, threads));
   }
@@ -331,7 +336,7 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool, int candidate,
   static const char *const forms[3] = { "convolution", "input gradient",
                                         "weight gradient" };
   char name[40];
-  cpu_kernel_onednn_enter(p->dnnl, threads_for(&p->d, pool));
+  cpu_kernel_onednn_enter(p->dnnl, threads_for(kernel, pool));
   const dnnl_primitive_attr_t attr = cpu_kernel_primitive_attr(p->dnnl);
   const int result = cpu_kernel_conv_roles[p->form.kind][2];
   bool made = attr != NULL && describe_given(p) &&

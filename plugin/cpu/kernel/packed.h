@@ -3,9 +3,9 @@
 // loop.
 //
 // b (k, n) is in panels of a few vectors of columns, each panel [k][columns],
-// padded with zeros. The columns are cut into parts of equal size, one for each
-// thread, and each part into panels of nearly equal width, so that no thread
-// has more vectors than another. Rows of a are packed in groups, [k][ROWS], for
+// padded with zeros. The columns are cut into parts, some for each thread,
+// and each part into panels of nearly equal width, so that no thread has many
+// more vectors than another. Rows of a are packed in groups, [k][ROWS], for
 // some of k at a time: this stays in the first cache while a panel's tiles are
 // computed.
 #ifndef CPU_KERNEL_PACKED_H

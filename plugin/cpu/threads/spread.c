@@ -1,5 +1,7 @@
 #include "threads/spread.h"
 
+#include <string.h>
+
 int cpu_threads_core(void)
 {
   return sched_getcpu();
@@ -29,5 +31,11 @@ bool cpu_threads_move(pthread_t thread, const cpu_threads_taken *taken,
 
 void cpu_threads_moved(pthread_t thread, const cpu_set_t *allowed)
 {
-  pthread_setaffinity_np(thread, sizeof *allowed, allowed);
+  // The system may have taken cores away meanwhile: then it says which are
+  // left.
+  if (pthread_setaffinity_np(thread, sizeof *allowed, allowed) != 0) {
+    cpu_set_t every;
+    memset(&every, 0xff, sizeof every);
+    pthread_setaffinity_np(thread, sizeof every, &every);
+  }
 }
