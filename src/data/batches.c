@@ -294,7 +294,7 @@ calx_status *cx_data_loader_shard(calx_loader *loader,
                     "loader: input_sharding of a sample generator: give it "
                     "tensors that calx_mark_sharding() has split");
   }
-  return cx_data_loader_check_sharding(loader, loader->samples);
+  return cx_data_sharding_check(loader, loader->samples);
 }
 
 static calx_status *start_processes(calx_loader *loader)

@@ -106,7 +106,7 @@ calx_loader *cx_data_loader_sampled(const calx_loader *from,
     made->batches = cx_data_batch_count(sampler->count, made->batch_size,
                                         made->options.drop_last);
     if (status == NULL) {
-      status = cx_data_loader_check_sharding(made, made->samples);
+      status = cx_data_sharding_check(made, made->samples);
     }
   }
   return cx_data_loader_fail(made, status);
@@ -128,7 +128,7 @@ calx_status *cx_data_loader_set_batch_size(calx_loader *loader,
   }
   const int64_t before = loader->batch_size;
   loader->batch_size = batch_size;
-  calx_status *status = cx_data_loader_check_sharding(loader, loader->samples);
+  calx_status *status = cx_data_sharding_check(loader, loader->samples);
   if (status != NULL) {
     loader->batch_size = before;
     return status;

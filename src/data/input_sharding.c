@@ -43,10 +43,10 @@ static cx_graph_shape shape_of(const calx_field *field)
   return shape;
 }
 
-calx_status *cx_data_sharding_check(const cx_ops_spec *spec,
-                                    const calx_dataset *dataset, int64_t size)
+// Of batches of so many samples of the dataset, stacked.
+static calx_status *check_batch(const cx_ops_spec *spec,
+                                const calx_dataset *dataset, int64_t size)
 {
-  if (spec->mesh == NULL) return NULL;
   for (size_t k = 0; k < dataset->n_fields; k++) {
     calx_field field = dataset->fields[k];
     if (field.rank == CALX_MAX_RANK) continue;  // no batch can be made
@@ -60,10 +60,9 @@ calx_status *cx_data_sharding_check(const cx_ops_spec *spec,
   return NULL;
 }
 
-// A sampler or a function of the program's may make batches of any shape, which
+// A batch sampler or a collate function may make batches of any shape. These
 // are checked when they are uploaded.
-calx_status *cx_data_loader_check_sharding(const calx_loader *loader,
-                                           int64_t samples)
+calx_status *cx_data_sharding_check(const calx_loader *loader, int64_t samples)
 {
   const calx_loader_options *o = &loader->options;
   const cx_ops_spec *spec = &loader->sharding;
@@ -74,12 +73,12 @@ calx_status *cx_data_loader_check_sharding(const calx_loader *loader,
   }
   const bool endless = loader->dataset->iterable != NULL;
   if (endless || samples >= size) {
-    CALX_TRY(cx_data_sharding_check(spec, loader->dataset, size));
+    CALX_TRY(check_batch(spec, loader->dataset, size));
   }
   const int64_t rest = endless || o->drop_last ? 0 : samples % size;
   if (rest == 0) return NULL;
   return cx_annotate(
-      cx_data_sharding_check(spec, loader->dataset, rest),
+      check_batch(spec, loader->dataset, rest),
       "in the last batch of %lld samples, which .drop_last leaves out",
       (long long)rest);
 }

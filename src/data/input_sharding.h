@@ -13,10 +13,9 @@ calx_status *cx_data_sharding_read(const calx_input_sharding *given,
 calx_status *cx_data_sharding_copy(const cx_ops_spec *from,
                                    cx_ops_spec *out) CALX_MUST_USE;
 void cx_data_sharding_free(cx_ops_spec *spec);
-// Whether batches of so many samples of the dataset, stacked, can be split.
-calx_status *cx_data_sharding_check(const cx_ops_spec *spec,
-                                    const calx_dataset *dataset,
-                                    int64_t size) CALX_MUST_USE;
+// Whether the loader's batches of an epoch of so many samples can be split.
+calx_status *cx_data_sharding_check(const calx_loader *loader,
+                                    int64_t samples) CALX_MUST_USE;
 
 // Uploads a field of a batch, each device's part of it where it is split. Ends
 // one hold of the block, on failure too.

@@ -136,9 +136,9 @@ calx_status *calx_loader_load_state(calx_loader *loader,
         (long long)loader->samples);
   }
   if (loader->batches >= 0) {
-    CALX_TRY(cx_annotate(cx_data_loader_check_sharding(
-                             loader, loader->samples - position.samples),
-                         "after sample %lld", (long long)position.samples));
+    CALX_TRY(cx_annotate(
+        cx_data_sharding_check(loader, loader->samples - position.samples),
+        "after sample %lld", (long long)position.samples));
   }
   calx_loader_set_epoch(loader, position.epoch);
   loader->done = position.samples;

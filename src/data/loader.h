@@ -84,9 +84,6 @@ void cx_data_loader_begin(calx_loader *loader);
 // zero: as they are. Checks what is known of them.
 calx_status *cx_data_loader_shard(
     calx_loader *loader, const calx_input_sharding *given) CALX_MUST_USE;
-// Whether its mesh can split the batches of an epoch of so many samples.
-calx_status *cx_data_loader_check_sharding(const calx_loader *loader,
-                                           int64_t samples) CALX_MUST_USE;
 
 // A loader over the samples of `from`, at the same position. The caller sets
 // `kind`, `depth` and `options.device`.

@@ -60,9 +60,8 @@ static void test_losses(void **state)
 {
   (void)state;
   set_devices(4);
-  // XLA compiles for seconds: it gets one world.
-  const bool all = ranks_on_own_engine() || long_or(1, 0) == 1;
-  for (int n = all ? 1 : 2; n <= (all ? 4 : 2); n *= 2) {
+  const int last = (int)all_or_sample(4, 2);
+  for (int n = (int)all_or_sample(1, 2); n <= last; n *= 2) {
     double losses[STEPS], most = 0;
     CHECK_STATUS_OK(calx_launch(train, losses, .devices = n));
     for (int s = 0; s < STEPS; s++) {

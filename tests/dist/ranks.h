@@ -62,13 +62,6 @@ static inline void ranks_up_to(int most, calx_rank_fn *fn)
   }
 }
 
-// Which plugin the test runs on; processes work together on our own alone.
-static inline bool ranks_on_own_engine(void)
-{
-  const char *plugin = getenv("CALX_PLUGIN");
-  return plugin == NULL || strcmp(plugin, "calx") == 0;
-}
-
 enum { RANKS_WORLDS = 4 };
 static const int ranks_worlds[RANKS_WORLDS] = { 2, 3, 4, 8 };
 
@@ -77,7 +70,7 @@ static const int ranks_worlds[RANKS_WORLDS] = { 2, 3, 4, 8 };
 // program.
 static inline void ranks_on_all_worlds(calx_rank_fn *fn, bool processes)
 {
-  if (processes && !ranks_on_own_engine()) {
+  if (processes && !support_own_engine()) {
     print_message("  processes work together on our engine only\n");
     return;
   }

@@ -150,10 +150,10 @@ static void check(const result *one, const result *many, int n)
 static const int worlds[] = { 2, 3, 4, 8 };
 enum { WORLDS = sizeof worlds / sizeof *worlds };
 
-// XLA compiles for seconds: it gets each shape in one of the worlds, the nth.
+// A sample has each shape in one of the worlds, the nth.
 static void check_shape(const shape *s, bool convert, size_t n)
 {
-  const bool all = ranks_on_own_engine() || long_or(1, 0) == 1;
+  const bool all = all_or_sample(1, 0) == 1;
   set_devices(MOST_RANKS);
   result *one = new_result(s, convert);
   CHECK_STATUS_OK(calx_launch(run, one, .devices = 1));
@@ -289,7 +289,7 @@ int main(void)
     SUPPORT_TEST(test_convert_model),
   };
   int failed = 0;
-  if (ranks_on_own_engine()) {
+  if (support_own_engine()) {
     failed = cmocka_run_group_tests(processes, support_setup, NULL);
   }
   return failed + cmocka_run_group_tests(tests, support_setup, NULL);

@@ -119,10 +119,10 @@ static bool close_to(const double *x, const double *y)
 // ---- out of some ranks, into others -----------------------------------------
 
 static char folder[] = "/tmp/calx_zero_state_XXXXXX";
-// Worlds of 1 to so many ranks. XLA compiles for seconds: it gets two of them.
+// Worlds of 1 to so many ranks.
 static int most_ranks(void)
 {
-  return ranks_on_own_engine() ? RANKS : (int)long_or(RANKS, 2);
+  return (int)all_or_sample(RANKS, 2);
 }
 
 static double finals[RANKS + 1][RULES][2][NUMBERS];  // of uninterrupted runs

@@ -19,6 +19,12 @@ static calx_dataset *rows(int64_t n)
   return calx_dataset_tensors(fields, 2);
 }
 
+static calx_input_sharding split_by_x(const calx_mesh *mesh)
+{
+  return (calx_input_sharding){ .mesh = mesh,
+                                .partition_spec = CALX_AXES("x") };
+}
+
 static void check_rows(const calx_batch *batch, int64_t first)
 {
   double data[SAMPLES * WIDTH], labels[SAMPLES];
@@ -137,9 +143,8 @@ static void test_refused(void **state)
                 "the spec has 2 entries, and i64[7] has rank 1", "field 1");
   calx_loader *one =
       calx_sample_generator(calx_ones(CALX_SHAPE(4, 2)), NULL, 3);
-  calx_loader *l = calx_mp_device_loader(
-      one, NULL,
-      .input_sharding = { .mesh = mesh, .partition_spec = CALX_AXES("x") });
+  calx_loader *l =
+      calx_mp_device_loader(one, NULL, .input_sharding = split_by_x(mesh));
   CHECK_STATUS(CALX_UNIMPLEMENTED, cx_status_copy(calx_loader_error(l)),
                "calx_mark_sharding()");
   calx_loader_free(l);
@@ -154,9 +159,8 @@ static void test_resumed(void **state)
   (void)state;
   calx_mesh *mesh = sharding_begin(CALX_SHAPE(4), CALX_AXES("x"));
   calx_dataset *d = rows(16);
-  calx_loader *l = calx_loader_new(
-      d, .batch_size = 4,
-      .input_sharding = { .mesh = mesh, .partition_spec = CALX_AXES("x") });
+  calx_loader *l =
+      calx_loader_new(d, .batch_size = 4, .input_sharding = split_by_x(mesh));
   CHECK_STATUS(CALX_INVALID_ARGUMENT,
                calx_loader_load_state(l, (calx_loader_position){ 0, 3 }),
                "last batch of 1 samples", "after sample 3");
@@ -177,9 +181,8 @@ static void test_late(void **state)
   calx_dataset *d = rows(14);
   calx_sampler *in_order = calx_sequential_sampler(d);
   calx_sampler *s = calx_batch_sampler(in_order, 8);
-  calx_loader *l = calx_loader_new(
-      d, .batch_sampler = s,
-      .input_sharding = { .mesh = mesh, .partition_spec = CALX_AXES("x") });
+  calx_loader *l = calx_loader_new(d, .batch_sampler = s,
+                                   .input_sharding = split_by_x(mesh));
   calx_batch batch;
   assert_true(calx_loader_next(l, &batch));
   check_rows(&batch, 0);

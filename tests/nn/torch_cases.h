@@ -155,9 +155,8 @@ static inline void run_cases(const char *script, case_fn *run)
   remove(path);
   size_t n = calx_value_count(all);
   assert_true(n > 10);
-  // XLA compiles for seconds: every seventh case, or all of them where asked.
-  bool all_of_them = support_own_engine() || getenv("CALX_TEST_LONG") != NULL;
-  for (size_t i = 0; i < n; i += all_of_them ? 1 : 7) {
+  const size_t stride = (size_t)all_or_sample(1, 7);
+  for (size_t i = 0; i < n; i += stride) {
     torch_case c = { .all = calx_value_item(all, i) };
     calx_dtype d = case_dtype(&c);
     c.tolerance = d == CALX_F64 ? 1e-11 : d == CALX_F32 ? 2e-5 : 4e-2;

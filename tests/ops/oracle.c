@@ -4,9 +4,9 @@
 // at most max(1e-5, 8 times PyTorch's own f32 error). Integers, bool, shapes,
 // types, NaN and infinity must be equal.
 //
-//   test_ops_oracle [EVERY|each]   without CALX_TEST_LONG=1 one case of so
-//   many,
-//                                  or the first case of each op
+//   test_ops_oracle [EVERY | each]
+//
+// Without CALX_TEST_LONG=1 it runs one case of EVERY, or the first of each op.
 #include "oracle.h"
 
 #include "support/long.h"

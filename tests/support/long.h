@@ -6,29 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+// gcc and clang say it in different ways.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TESTS_SANITIZED 1
+#elif defined(__has_feature)
+#define TESTS_SANITIZED \
+  (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define TESTS_SANITIZED 0
+#endif
+
 static inline long long_or(long all, long sample)
 {
   const char *asked = getenv("CALX_TEST_LONG");
   return asked != NULL && strcmp(asked, "1") == 0 ? all : sample;
 }
 
-// Where a sanitizer makes all of it several times slower, fewer: the same, of
-// which the build without one runs all.
+// Under a sanitizer, which makes it several times slower, less: a part of what
+// the build without one runs.
 static inline long sanitized_or(long sanitized, long otherwise)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return long_or(otherwise, sanitized);
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  return long_or(otherwise, sanitized);
-#else
-  (void)sanitized;
-  return otherwise;
-#endif
-#else
-  (void)sanitized;
-  return otherwise;
-#endif
+  return TESTS_SANITIZED ? long_or(otherwise, sanitized) : otherwise;
 }
 
 #endif

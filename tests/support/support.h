@@ -32,6 +32,7 @@
 #include "calx/tensor.h"
 #include "lazy/lazy.h"
 #include "pjrt/pjrt.h"
+#include "support/long.h"
 
 // ---- the engine -------------------------------------------------------------
 
@@ -40,6 +41,13 @@ static inline bool support_own_engine(void)
 {
   const char *plugin = getenv("CALX_PLUGIN");
   return plugin == NULL || strcmp(plugin, "calx") == 0;
+}
+
+// `all` on our own engine and where all is asked for; else a sample, because
+// XLA compiles for seconds.
+static inline long all_or_sample(long all, long sample)
+{
+  return support_own_engine() ? all : long_or(all, sample);
 }
 
 // ---- statuses ---------------------------------------------------------------

@@ -240,19 +240,19 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
   p->scratch_at = cpu_kernel_reserve(kernel, scratch);
 }
 
-// oneDNN's threads wait for each other, and one may have to be woken. So work
-// of some 20 us, with copies of its tensors, stays on one thread.
+// oneDNN's threads wait for each other, and one may have to be woken. So what
+// takes some 20 us, copies of tensors included, stays on one thread.
 #define SPREAD_FLOPS 2e6
 #define SPREAD_BYTES 262144
 
+// NULL: the caller alone.
 static cpu_threads *threads_for(const cpu_kernel *kernel, cpu_threads *pool)
 {
   size_t bytes = 0;
   for (int i = 0; i < N_TENSORS; i++) bytes += kernel->bytes[i];
-  return cpu_kernel_conv_flops(&kernel->conv) < SPREAD_FLOPS &&
-                 bytes < SPREAD_BYTES
-             ? NULL
-             : pool;
+  const bool is_long = cpu_kernel_conv_flops(&kernel->conv) >= SPREAD_FLOPS ||
+                       bytes >= SPREAD_BYTES;
+  return is_long ? pool : NULL;
 }
 
 // ---- running ----------------------------------------------------------------

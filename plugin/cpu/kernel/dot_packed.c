@@ -3,11 +3,12 @@
 #include "kernel/dot.h"
 #include "kernel/packed.h"
 
-// A thread has several parts, and several blocks of rows of each, so that one
-// that is late leaves some to others. For each part the rows are packed again.
+// Each thread has several parts of the columns, and several blocks of rows of
+// each part. So a thread that is late leaves some of them to others. For each
+// part the rows are packed again.
 #define MOST_PARTS 4     // of a thread
 #define PART_COLUMNS 64  // at least
-#define FEW_BLOCKS 2     // of rows, if they are not more by their number
+#define FEW_BLOCKS 2     // of rows, at least, where the columns are divided
 // Multiplications and elements that are worth a thread.
 #define THREAD_WORTH 65536
 #define PACK_WORTH 16384

@@ -9,18 +9,25 @@
 
 const char cpu_kernel_target[] = "calx.kernel";
 
-// Whether the call has as many operands and results as the kernel, each as
-// large: a kernel writes its last buffers.
-static bool fits_call(const cx_hlo_op *op, const cpu_kernel_desc *desc)
+// How many of its buffers, the last ones, the kernel writes.
+static size_t results_of(const cpu_kernel_desc *desc)
 {
   cpu_kernel_attention_desc attention;
+  if (desc->words[0] != CPU_KERNEL_ATTENTION) return 1;
   memcpy(&attention, desc, sizeof attention);
-  const bool is_dot = desc->words[0] == CPU_KERNEL_DOT;
+  return attention.backward != 0 ? 3 : 1;
+}
+
+// Whether the call has as many operands and results as the kernel, each as
+// large.
+static bool fits_call(const cx_hlo_op *op, const cpu_kernel_desc *desc)
+{
   size_t sizes[CPU_KERNEL_BUFFERS];
-  const size_t n = is_dot ? cpu_kernel_dot_sizes(desc, sizes)
-                          : cpu_kernel_attention_sizes(desc, sizes);
-  const size_t results = !is_dot && attention.backward != 0 ? 3 : 1;
-  if (n == 0 || n != cx_hlo_op_n_types(op) || op->n_results != results) {
+  const size_t n = desc->words[0] == CPU_KERNEL_DOT
+                       ? cpu_kernel_dot_sizes(desc, sizes)
+                       : cpu_kernel_attention_sizes(desc, sizes);
+  if (n == 0 || n != cx_hlo_op_n_types(op) ||
+      op->n_results != results_of(desc)) {
     return false;
   }
   for (size_t i = 0; i < n; i++) {

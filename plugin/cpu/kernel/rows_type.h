@@ -131,7 +131,6 @@ static void NAME(by_rows)(const cpu_kernel_rows *r, int64_t lo, int64_t columns)
     for (int64_t i = 0; i < r->m; i++) {
       memset(part + i * COLUMNS, 0, (size_t)columns * sizeof *part);
     }
-    // In place, where the compiler sees that nothing else is in `part`.
     if (is_short) {
       NAME(set_short_rows)
       (r, b + p * r->b_row, r->a + p, columns, q, part);
@@ -219,9 +218,9 @@ INLINE void NAME(dot_all_rows)(const cpu_kernel_rows *r, int64_t column,
 }
 
 // The columns that are read side by side are far apart: each is the next of a
-// range of columns that is read from its beginning to its end, which the
-// processor sees and reads ahead. Neighbours, each read for a short while, it
-// would not.
+// quarter of the columns, which is read from its beginning to its end, so that
+// the processor reads ahead. Of neighbours it would read ahead beyond the end
+// of each, which is of no use.
 static void NAME(by_columns)(const cpu_kernel_rows *r)
 {
   const int64_t step = r->n / COLUMNS_BESIDE;

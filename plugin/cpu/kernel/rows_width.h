@@ -88,7 +88,7 @@ INLINE cpu_kernel_rows_vec load_f16(const uint16_t *p)
 #endif
 }
 
-// Without an instruction for it, in steps that compilers have some for.
+// Without such an instruction, in steps for which compilers have some.
 INLINE cpu_kernel_rows_vec load_i8(const int8_t *p)
 {
 #if ROWS_BYTES == 64 && defined(__AVX512F__)

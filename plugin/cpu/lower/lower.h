@@ -194,7 +194,7 @@ const cx_hlo_op *cpu_lower_written_row(const cx_hlo_op *loop,
 // rows of them the memory of these rows.
 calx_status *cpu_lower_rows(cpu_lower_state *c,
                             cpu_lower_group *loop) CALX_MUST_USE;
-// Whether the group is an update with a value that is in its place.
+// Whether the group only writes a value to a row in which it is already.
 bool cpu_lower_is_written(const cpu_lower_state *c, const cpu_lower_group *g);
 // Whether the group only fills a variable with which a loop begins, and the
 // loop writes over all of it without reading it.
@@ -237,8 +237,8 @@ cpu_lower_stage cpu_lower_order;
 cpu_lower_stage cpu_lower_overlap;
 // Gives each group its times and each value its last use.
 cpu_lower_stage cpu_lower_lifetimes;
-// Makes slices that only kernels read views, where their operands are in memory
-// for as long.
+// Slices that only kernels read become views, where their operands are in
+// memory for as long.
 cpu_lower_stage cpu_lower_slices;
 // Chooses how each KERNEL group is run, by measuring.
 cpu_lower_stage cpu_lower_choose_kernels;
@@ -255,7 +255,8 @@ cpu_lower_stage cpu_lower_outline;
 cpu_lower_stage cpu_lower_steps;
 // Compiles loops of short iterations to one function each.
 cpu_lower_stage cpu_lower_native;
-// Divides loops inside the loops that are left among threads more finely.
+// Loops inside a while that did not become one function get smaller parts for
+// each thread.
 cpu_lower_stage cpu_lower_grains;
 
 // What CALX_CPU_LANES asks for; 0: what the processor has.

@@ -1,10 +1,10 @@
 // lower/slices: a slice that only kernels read, and whose elements lie one
 // after the other in its operand, is read where it is.
 //
-// Nothing may write over the operand before the slice's last use. So either
-// the operand has its memory until then anyway, or it is a parameter that no
-// result takes the memory of. The group that uses an operand last may write
-// over it, but kernels do not.
+// Nothing may write over the operand before the slice's last use. So the
+// operand has its memory until then anyway, or it is a parameter whose memory
+// no result takes. The group that uses an operand last may write over it, but
+// kernels do not.
 #include "hlo/infer.h"
 #include "lower/lower.h"
 
@@ -102,31 +102,23 @@ static void replace(cpu_lower_state *c, const slicer *s,
 
 // ---- who reads ----
 
+// user: for each value.
 static calx_status *note(cpu_lower_state *c, void *user, cx_hlo_value *v)
 {
   (void)c;
-  slicer *s = user;
-  s->elsewhere[v->number] = true;
-  return NULL;
-}
-
-static calx_status *note_in_background(cpu_lower_state *c, void *user,
-                                       cx_hlo_value *v)
-{
-  (void)c;
-  slicer *s = user;
-  s->in_background[v->number] = true;
+  ((bool *)user)[v->number] = true;
   return NULL;
 }
 
 static calx_status *note_group(cpu_lower_state *c, void *user,
                                cpu_lower_group *g)
 {
+  const slicer *s = user;
   if (g->kind == CPU_LOWER_GROUP_KERNEL) return NULL;
   if (g->kind == CPU_LOWER_GROUP_COLLECTIVE && g->in_background) {
-    CALX_TRY(cpu_lower_each_read(c, g, note_in_background, user));
+    CALX_TRY(cpu_lower_each_read(c, g, note, s->in_background));
   }
-  return cpu_lower_each_read(c, g, note, user);
+  return cpu_lower_each_read(c, g, note, s->elsewhere);
 }
 
 static void note_results(cpu_lower_state *c, slicer *s,

@@ -6,6 +6,11 @@
 
 #define MOST_TIMES (INT64_C(1) << 16)  // whose indices are checked one by one
 
+bool cpu_opt_is_loop(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_WHILE;
+}
+
 static bool is_increment(const cx_hlo_value *v, const cx_hlo_value *arg)
 {
   const cx_hlo_op *add = cpu_opt_made_by(v, CX_HLO_OP_ADD);
@@ -94,6 +99,15 @@ bool cpu_opt_loop_permutes(const cpu_opt_loop_count *c,
   return all;
 }
 
+bool cpu_opt_is_row(const cx_hlo_type *all, const cx_hlo_type *row)
+{
+  if (all->rank == 0 || row->dims[0] != 1) return false;
+  for (size_t d = 1; d < all->rank; d++) {
+    if (row->dims[d] != all->dims[d]) return false;
+  }
+  return true;
+}
+
 const cx_hlo_op *cpu_opt_loop_update(const cx_hlo_op *loop, uint32_t i)
 {
   const cx_hlo_block *body = loop->regions[1].first;
@@ -103,13 +117,10 @@ const cx_hlo_op *cpu_opt_loop_update(const cx_hlo_op *loop, uint32_t i)
       update->operands[0] != &body->args[i]) {
     return NULL;
   }
-  const cx_hlo_type *all = &update->operands[0]->type.tensor;
-  const cx_hlo_type *row = &update->operands[1]->type.tensor;
-  if (all->rank == 0 || row->dims[0] != 1) return NULL;
-  for (size_t d = 1; d < all->rank; d++) {
-    if (row->dims[d] != all->dims[d]) return NULL;
-  }
-  return update;
+  return cpu_opt_is_row(&update->operands[0]->type.tensor,
+                        &update->operands[1]->type.tensor)
+             ? update
+             : NULL;
 }
 
 cx_hlo_op *cpu_opt_loop_row(const cpu_opt_loop_count *c, const cx_hlo_value *v)

@@ -338,15 +338,10 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   return op->kind == CX_HLO_OP_WHILE ? visit_loop(w, op) : NULL;
 }
 
-static bool is_loop(const cx_hlo_op *op)
-{
-  return op->kind == CX_HLO_OP_WHILE;
-}
-
 calx_status *cpu_opt_loop_products(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
-  if (!cpu_opt_any(f, is_loop)) return NULL;
+  if (!cpu_opt_any(f, cpu_opt_is_loop)) return NULL;
   products_state s = { .n = m->n_values };
   s.uses = cpu_opt_uses(m, f);
   if (s.uses == NULL) return cx_out_of_memory();

@@ -137,17 +137,6 @@ static cx_hlo_value *again(cpu_opt_walk *w, const row_facts *f,
   return cx_hlo_build_end(&w->b, made);
 }
 
-static bool takes_a_row(const cx_hlo_op *op)
-{
-  const cx_hlo_type *all = &op->operands[0]->type.tensor;
-  const cx_hlo_type *row = &op->results[0].type.tensor;
-  if (all->rank == 0 || row->dims[0] != 1) return false;
-  for (size_t d = 1; d < all->rank; d++) {
-    if (row->dims[d] != all->dims[d]) return false;
-  }
-  return true;
-}
-
 static void visit_slice(cpu_opt_walk *w, const row_facts *f, cx_hlo_op *slice)
 {
   const cx_hlo_value *from = slice->operands[0];
@@ -168,16 +157,13 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- the pass ----
 
-static bool is_loop(const cx_hlo_op *op)
-{
-  return op->kind == CX_HLO_OP_WHILE;
-}
-
 static void find_reads(const cx_hlo_func *func, row_facts *f)
 {
   for (const cx_hlo_op *op = cpu_opt_first(func->body.first); op != NULL;
        op = cpu_opt_next(op)) {
-    const bool slices = op->kind == CX_HLO_OP_DYNAMIC_SLICE && takes_a_row(op);
+    const bool slices = op->kind == CX_HLO_OP_DYNAMIC_SLICE &&
+                        cpu_opt_is_row(&op->operands[0]->type.tensor,
+                                       &op->results[0].type.tensor);
     for (uint32_t k = 0; k < op->n_operands; k++) {
       const uint32_t number = op->operands[k]->number;
       if (number < f->n && !(slices && k == 0)) {
@@ -190,7 +176,7 @@ static void find_reads(const cx_hlo_func *func, row_facts *f)
 calx_status *cpu_opt_loop_rows(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *func = cx_hlo_entry(m);
-  if (!cpu_opt_any(func, is_loop)) return NULL;
+  if (!cpu_opt_any(func, cpu_opt_is_loop)) return NULL;
   row_facts f = { .n = m->n_values };
   const size_t n = (size_t)f.n + 1;
   f.read_otherwise = cx_calloc(n, sizeof *f.read_otherwise);

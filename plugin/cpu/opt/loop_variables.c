@@ -60,14 +60,10 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *loop)
   return NULL;
 }
 
-static bool is_loop(const cx_hlo_op *op)
-{
-  return op->kind == CX_HLO_OP_WHILE;
-}
-
 calx_status *cpu_opt_loop_variables(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
-  return cpu_opt_any(f, is_loop) ? cpu_opt_walk_func(m, f, visit, NULL, changed)
-                                 : NULL;
+  return cpu_opt_any(f, cpu_opt_is_loop)
+             ? cpu_opt_walk_func(m, f, visit, NULL, changed)
+             : NULL;
 }

@@ -7,8 +7,8 @@
 // products.
 #include <string.h>
 
-#include "opt/edit.h"
 #include "opt/kernel_call.h"
+#include "opt/loops.h"
 #include "opt/passes.h"
 
 #define MOST_PACKED 32  // of one loop; more are packed in each iteration
@@ -24,11 +24,6 @@ typedef struct packed_operands {
   size_t n;
 } packed_operands;
 
-static bool is_loop(const cx_hlo_op *op)
-{
-  return op->kind == CX_HLO_OP_WHILE;
-}
-
 // The operation in whose region op is; NULL: the function's.
 static const cx_hlo_op *parent_of(const cx_hlo_op *op)
 {
@@ -41,7 +36,7 @@ static bool is_outermost(const cx_hlo_op *loop, const cx_hlo_value *v)
 {
   if (cpu_opt_is_inside(loop, v)) return false;
   for (const cx_hlo_op *p = parent_of(loop); p != NULL; p = parent_of(p)) {
-    if (is_loop(p) && !cpu_opt_is_inside(p, v)) return false;
+    if (cpu_opt_is_loop(p) && !cpu_opt_is_inside(p, v)) return false;
   }
   return true;
 }
@@ -97,7 +92,7 @@ static void visit_product(cpu_opt_walk *w, packed_operands *all,
 
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  if (!is_loop(op)) return NULL;
+  if (!cpu_opt_is_loop(op)) return NULL;
   packed_operands *all = CX_ARENA_NEW(&w->b.module->arena, packed_operands);
   if (all == NULL) return NULL;
   for (cx_hlo_op *inner = cpu_opt_inner(op); inner != op;
@@ -112,6 +107,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 calx_status *cpu_opt_pack(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
-  return cpu_opt_any(f, is_loop) ? cpu_opt_walk_func(m, f, visit, NULL, changed)
-                                 : NULL;
+  return cpu_opt_any(f, cpu_opt_is_loop)
+             ? cpu_opt_walk_func(m, f, visit, NULL, changed)
+             : NULL;
 }

@@ -1,41 +1,36 @@
+// threads/spread: see spread.h.
 #include "threads/spread.h"
 
 #include <string.h>
 
-int cpu_threads_core(void)
-{
-  return sched_getcpu();
-}
-
-bool cpu_threads_take(cpu_threads_taken *taken, int core)
+bool cpu_threads_add_core(cpu_set_t *cores, int core)
 {
   if (core < 0 || core >= CPU_SETSIZE) return true;
-  if (CPU_ISSET(core, &taken->cores)) return false;
-  CPU_SET(core, &taken->cores);
+  if (CPU_ISSET(core, cores)) return false;
+  CPU_SET(core, cores);
   return true;
 }
 
-bool cpu_threads_move(pthread_t thread, const cpu_threads_taken *taken,
-                      cpu_set_t *allowed)
+bool cpu_threads_keep_off(pthread_t thread, const cpu_set_t *cores,
+                          cpu_set_t *out_allowed)
 {
-  if (pthread_getaffinity_np(thread, sizeof *allowed, allowed) != 0) {
-    return false;  // there are more cores than a cpu_set_t has bits
+  // It fails where the machine has more cores than a cpu_set_t has bits.
+  if (pthread_getaffinity_np(thread, sizeof *out_allowed, out_allowed) != 0) {
+    return false;
   }
-  cpu_set_t others = *allowed;
-  for (int i = 0; i < CPU_SETSIZE; i++) {
-    if (CPU_ISSET(i, &taken->cores)) CPU_CLR(i, &others);
-  }
+  cpu_set_t common, others;
+  CPU_AND(&common, out_allowed, cores);
+  CPU_XOR(&others, out_allowed, &common);
   return CPU_COUNT(&others) != 0 &&
          pthread_setaffinity_np(thread, sizeof others, &others) == 0;
 }
 
-void cpu_threads_moved(pthread_t thread, const cpu_set_t *allowed)
+void cpu_threads_allow(pthread_t thread, const cpu_set_t *allowed)
 {
-  // The system may have taken cores away meanwhile: then it says which are
-  // left.
   if (pthread_setaffinity_np(thread, sizeof *allowed, allowed) != 0) {
-    cpu_set_t every;
-    memset(&every, 0xff, sizeof every);
-    pthread_setaffinity_np(thread, sizeof every, &every);
+    // The process may no longer use any of them: all that it may use.
+    cpu_set_t all;
+    memset(&all, 0xff, sizeof all);
+    pthread_setaffinity_np(thread, sizeof all, &all);
   }
 }

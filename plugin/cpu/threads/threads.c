@@ -147,7 +147,7 @@ static void work(void *user)
     if (!atomic_compare_exchange_strong(&me->claimed, &before, seen + 1)) {
       continue;  // cancelled
     }
-    atomic_store_explicit(&me->core, cpu_threads_core(), memory_order_relaxed);
+    atomic_store_explicit(&me->core, sched_getcpu(), memory_order_relaxed);
     here = (cpu_threads_position){ t, me->rank, t->members };
     t->fn(t->user, me->rank);
     here = (cpu_threads_position){ NULL, 0, 1 };
@@ -238,16 +238,17 @@ static void post_job(cpu_threads *t, int members)
     for (int i = 0; i < members - 1; i++) post(t, i);
     return;
   }
-  cpu_threads_taken taken = { 0 };
-  cpu_threads_take(&taken, cpu_threads_core());
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  cpu_threads_add_core(&cores, sched_getcpu());
   for (int i = 0; i < members - 1; i++) {
     worker *w = &t->workers[i];
     int core = atomic_load_explicit(&w->core, memory_order_relaxed);
     cpu_set_t allowed;
-    bool moved = !cpu_threads_take(&taken, core) &&
-                 cpu_threads_move(w->thread.handle, &taken, &allowed);
+    bool moved = !cpu_threads_add_core(&cores, core) &&
+                 cpu_threads_keep_off(w->thread.handle, &cores, &allowed);
     post(t, i);
-    if (moved) cpu_threads_moved(w->thread.handle, &allowed);
+    if (moved) cpu_threads_allow(w->thread.handle, &allowed);
   }
 }
 

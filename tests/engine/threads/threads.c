@@ -307,7 +307,7 @@ static void allow(pthread_t thread, const cpu_set_t *cores)
   assert_int_equal(pthread_setaffinity_np(thread, sizeof *cores, cores), 0);
 }
 
-// A kernel without CONFIG_SCHED_MC leaves a thread on the core where it was.
+// Linux may leave a thread on the core where it was, beside the caller.
 static void members_of_a_job_have_cores_of_their_own(void **state)
 {
   (void)state;
