@@ -183,6 +183,27 @@ static calx_status *made_of(cx_hlo_bytecode *b, const cx_hlo_draft *d,
   return *out == NULL ? cx_out_of_memory() : NULL;
 }
 
+// VHLO has no absent list of layouts. StableHLO has those of the operands and
+// of the results or none, so an empty list beside one that is not empty is
+// kept.
+static calx_status *keep_layouts(cx_hlo_module *m, cx_hlo_op *op)
+{
+  if (op->kind != CX_HLO_OP_CUSTOM_CALL) return NULL;
+  const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
+  const bool wanted = cx_hlo_op_attr(op, CX_HLO_A_OPERAND_LAYOUTS) != NULL ||
+                      cx_hlo_op_attr(op, CX_HLO_A_RESULT_LAYOUTS) != NULL;
+  for (size_t i = 0; i < info->n_attrs && wanted; i++) {
+    const cx_hlo_attr_id id = info->attrs[i].id;
+    if (op->attrs[i] != NULL ||
+        (id != CX_HLO_A_OPERAND_LAYOUTS && id != CX_HLO_A_RESULT_LAYOUTS)) {
+      continue;
+    }
+    op->attrs[i] = cx_hlo_attr_new(m, CX_HLO_ATTR_LIST);
+    if (op->attrs[i] == NULL) return cx_out_of_memory();
+  }
+  return NULL;
+}
+
 static calx_status *set_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
                               cx_hlo_op *op)
 {
@@ -197,6 +218,7 @@ static calx_status *set_attrs(cx_hlo_bytecode *b, const cx_hlo_draft *d,
   }
   CALX_TRY(cx_hlo_vhlo_push(b, d->name, d->properties, d->dict, d->p.at));
   CALX_TRY(cx_hlo_set_attrs(r, &d->p, op));
+  CALX_TRY(keep_layouts(r->module, op));
   *made = (cx_hlo_made){ .name = d->name,
                          .properties = d->properties,
                          .op = op,

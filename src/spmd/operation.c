@@ -68,6 +68,18 @@ static void move_regions(cx_hlo_op *to, const cx_hlo_op *op)
   }
 }
 
+// The attributes that ops.def does not name. A sharding is that of the whole.
+static void keep_extra(cx_spmd_state *s, cx_hlo_op *to, const cx_hlo_op *op)
+{
+  cx_hlo_module *m = s->b.module;
+  cx_hlo_named_list list = { op->extra, op->n_extra };
+  calx_status *status = cx_spmd_drop_attr(m, &list, "sdy.sharding");
+  if (status == NULL) status = cx_spmd_drop_attr(m, &list, "mhlo.sharding");
+  cx_hlo_builder_fail(&s->b, status);
+  to->extra = list.items;
+  to->n_extra = (uint32_t)list.n;
+}
+
 cx_hlo_op *cx_spmd_run(cx_spmd_state *s, const cx_hlo_op *op,
                        cx_hlo_value *const *operands,
                        const cx_spmd_sharding *parts)
@@ -78,8 +90,7 @@ cx_hlo_op *cx_spmd_run(cx_spmd_state *s, const cx_hlo_op *op,
   const size_t n = cx_hlo_op_info_of(op->kind)->n_attrs;
   for (size_t i = 0; i < n; i++) to->attrs[i] = op->attrs[i];
   to->name = op->name;
-  to->extra = op->extra;
-  to->n_extra = op->n_extra;
+  keep_extra(s, to, op);
   move_regions(to, op);
   for (uint32_t i = 0; i < op->n_results; i++) {
     to->results[i].type = op->results[i].type;

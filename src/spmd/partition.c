@@ -208,9 +208,10 @@ static const cx_hlo_attr *result_sharding(const cx_hlo_func *f, size_t i)
                            "sdy.sharding");
 }
 
-static calx_status *drop_attr(cx_hlo_module *m, cx_hlo_named_list *list,
-                              const char *name)
+calx_status *cx_spmd_drop_attr(cx_hlo_module *m, cx_hlo_named_list *list,
+                               const char *name)
 {
+  if (cx_hlo_named_attr(list->items, list->n, name) == NULL) return NULL;
   cx_hlo_named *kept = CX_ARENA_ARRAY(&m->arena, cx_hlo_named, list->n + 1);
   size_t n = 0;
   if (kept == NULL) return cx_out_of_memory();
@@ -232,7 +233,7 @@ static calx_status *drop_alias(cx_hlo_module *m, cx_hlo_func *f, size_t result)
     if (attr != NULL && attr->kind == CX_HLO_ATTR_INT &&
         attr->as.integer == (int64_t)result &&
         !cx_hlo_any_equal(&f->params[p], &f->results[result])) {
-      CALX_TRY(drop_attr(m, list, "tf.aliasing_output"));
+      CALX_TRY(cx_spmd_drop_attr(m, list, "tf.aliasing_output"));
     }
   }
   return NULL;
@@ -242,10 +243,10 @@ static calx_status *drop_alias(cx_hlo_module *m, cx_hlo_func *f, size_t result)
 static calx_status *drop_shardings(cx_hlo_module *m, cx_hlo_func *f)
 {
   for (size_t i = 0; f->param_attrs != NULL && i < f->n_params; i++) {
-    CALX_TRY(drop_attr(m, &f->param_attrs[i], "sdy.sharding"));
+    CALX_TRY(cx_spmd_drop_attr(m, &f->param_attrs[i], "sdy.sharding"));
   }
   for (size_t i = 0; f->result_attrs != NULL && i < f->n_results; i++) {
-    CALX_TRY(drop_attr(m, &f->result_attrs[i], "sdy.sharding"));
+    CALX_TRY(cx_spmd_drop_attr(m, &f->result_attrs[i], "sdy.sharding"));
   }
   return NULL;
 }

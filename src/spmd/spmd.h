@@ -29,6 +29,12 @@ calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
 // Appends the same of n tensors that every partition has whole.
 void cx_spmd_write_whole(size_t n, cx_text *out);
 
+// Makes the texts that cx_spmd_partition appended attributes of the module,
+// where clients of XLA without PJRT's extension for shardings look for them
+// (JAX before 0.9).
+calx_status *cx_spmd_attach(cx_hlo_module *m,
+                            const cx_text *shardings) CALX_MUST_USE;
+
 // The axes by which the pass would split each dimension of the entry's results,
 // where the program does not say it of a result. The module stays as it is.
 calx_status *cx_spmd_results(cx_hlo_module *m, uint32_t n_partitions,

@@ -110,12 +110,15 @@ static const char located[] =
     "      %w = stablehlo.negate %v : tensor<4xf32>\n"
     "      \"other.end\"(%w, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()\n"
     "    }) {a = 1 : i32} : (tensor<4xf32>) -> tensor<4xf32>\n"
+    "    stablehlo.custom_call @f(%z) {has_side_effect = true, "
+    "operand_layouts = [dense<0> : tensor<1xindex>], result_layouts = []} : "
+    "(tensor<4xf32>) -> ()\n"
     "    return %z : tensor<4xf32> loc(\"a.c\":8:3)\n"
     "  } loc(\"a.c\":6:1)\n"
     "}\n";
 
-// Locations, attributes that VHLO does not have, operations of other dialects
-// with regions, and a function without a body.
+// Locations, attributes that VHLO does not have, an empty list of layouts,
+// operations of other dialects with regions, and a function without a body.
 static void test_all_parts(void **state)
 {
   (void)state;

@@ -100,24 +100,48 @@ static calx_status *optimize(cpu_lower_state *c)
   return cpu_opt_run(c->module, &opt);
 }
 
+// The text of GSPMD's sharding among the attributes, if it begins so.
+static const cx_hlo_attr *gspmd_sharding(const cx_hlo_named *items, size_t n,
+                                         const char *start)
+{
+  const cx_hlo_attr *attr = cx_hlo_named_attr(items, n, "mhlo.sharding");
+  const size_t size = strlen(start);
+  const bool found = attr != NULL && attr->kind == CX_HLO_ATTR_STRING &&
+                     attr->as.text.n >= size &&
+                     memcmp(attr->as.text.s, start, size) == 0;
+  return found ? attr : NULL;
+}
+
 // Whether GSPMD's text gives one device a custom call.
 static bool has_single_call(const cx_hlo_module *m)
 {
-  static const char maximal[] = "{maximal";
   for (const cx_hlo_func *f = m->first; f != NULL; f = f->next) {
     for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
          op = cpu_opt_next(op)) {
-      const cx_hlo_attr *attr =
-          cx_hlo_named_attr(op->extra, op->n_extra, "mhlo.sharding");
-      if (op->kind == CX_HLO_OP_CUSTOM_CALL && attr != NULL &&
-          attr->kind == CX_HLO_ATTR_STRING &&
-          attr->as.text.n >= sizeof maximal - 1 &&
-          memcmp(attr->as.text.s, maximal, sizeof maximal - 1) == 0) {
+      if (op->kind == CX_HLO_OP_CUSTOM_CALL &&
+          gspmd_sharding(op->extra, op->n_extra, "{maximal") != NULL) {
         return true;
       }
     }
   }
   return false;
+}
+
+// Refuses those that GSPMD would split: here each device would have the whole.
+static calx_status *check_whole(const char *what,
+                                const cx_hlo_named_list *lists, size_t n)
+{
+  for (size_t i = 0; lists != NULL && i < n; i++) {
+    const cx_hlo_attr *split =
+        gspmd_sharding(lists[i].items, lists[i].n, "{devices=");
+    if (split == NULL) continue;
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "%s %zu of @main is split by mhlo.sharding = \"%.*s\", "
+                    "GSPMD's; the engine follows Shardy's sdy.sharding only "
+                    "(JAX: jax_use_shardy_partitioner=True)",
+                    what, i, (int)split->as.text.n, split->as.text.s);
+  }
+  return NULL;
 }
 
 // A program with shardings becomes that of one of n devices.
@@ -129,6 +153,10 @@ static calx_status *partition(cpu_lower_state *c, uint32_t n,
   const cx_hlo_func *entry = cx_hlo_entry(m);
   if (entry == NULL) return NULL;
   if (!cx_spmd_has_mesh(m) && (n == 1 || !has_single_call(m))) {
+    if (n > 1) {
+      CALX_TRY(check_whole("argument", entry->param_attrs, entry->n_params));
+      CALX_TRY(check_whole("result", entry->result_attrs, entry->n_results));
+    }
     // JAX asks for the shardings of a program of many partitions.
     if (n > 1 && options->shardings != NULL) {
       cx_spmd_write_whole(entry->n_params + entry->n_results,
@@ -223,8 +251,13 @@ calx_status *cpu_lower_optimized(const char *text, size_t size,
                                  cx_text *out)
 {
   cpu_lower_state c = { .interpret = cpu_lower_env_is("CALX_CPU_REF", "1") };
-  calx_status *status = read(text, size, options, &c);
+  cx_text shardings = { 0 };
+  cpu_lower_compile_options with = *options;
+  with.shardings = &shardings;
+  calx_status *status = read(text, size, &with, &c);
+  if (status == NULL) status = cx_spmd_attach(c.module, &shardings);
   if (status == NULL) cx_hlo_print(c.module, out);
+  cx_text_free(&shardings);
   cx_hlo_module_free(c.module);
   if (status == NULL && cx_text_failed(out)) return cx_out_of_memory();
   return status;

@@ -1,21 +1,85 @@
 // opt/chlo: CHLO's operations become StableHLO, all but those functions of
-// reals that the jit has; openxla/stablehlo, ChloOps.td, defines them. JAX's
-// custom call ApproxTopK becomes StableHLO too.
+// reals that the jit has; openxla/stablehlo, ChloOps.td, defines them. So do
+// the custom calls ApproxTopK and, as mhlo.erf, CHLO's own.
 #include "opt/chlo.h"
 
 #include <string.h>
 
 #include "opt/passes.h"
 
+// Whether the results are k elements of each row and their places.
+static bool is_top_k(const cx_hlo_op *op, const cx_hlo_attr *k)
+{
+  if (op->n_operands != 1 || op->n_results != 2 || k == NULL ||
+      k->kind != CX_HLO_ATTR_INT) {
+    return false;
+  }
+  const cx_hlo_any *x = &op->operands[0]->type;
+  if (x->non_tensor != NULL || x->tensor.rank == 0) return false;
+  const size_t last = x->tensor.rank - 1;
+  for (uint32_t i = 0; i < 2; i++) {
+    const cx_hlo_any *y = &op->results[i].type;
+    if (y->non_tensor != NULL || y->tensor.rank != x->tensor.rank ||
+        y->tensor.elem != (i == 0 ? x->tensor.elem : CX_HLO_I32) ||
+        y->tensor.dims[last] != k->as.integer) {
+      return false;
+    }
+    for (size_t d = 0; d < last; d++) {
+      if (y->tensor.dims[d] != x->tensor.dims[d]) return false;
+    }
+  }
+  return true;
+}
+
+// jaxlib before 0.9 makes custom calls of CHLO's operations for a plugin:
+// @mhlo.erf with the attributes in mhlo.attributes. They become CHLO's again.
+static void take_mhlo_call(cx_hlo_op *op, cx_hlo_str target)
+{
+  static const char *const known[][2] = {
+    { "mhlo.acos", "chlo.acos" },   { "mhlo.acosh", "chlo.acosh" },
+    { "mhlo.asin", "chlo.asin" },   { "mhlo.asinh", "chlo.asinh" },
+    { "mhlo.atanh", "chlo.atanh" }, { "mhlo.cosh", "chlo.cosh" },
+    { "mhlo.erf", "chlo.erf" },     { "mhlo.sinh", "chlo.sinh" },
+    { "mhlo.topk", "chlo.top_k" },
+  };
+  const size_t n = sizeof known / sizeof *known;
+  size_t i = 0;
+  while (i < n && !cx_hlo_str_equal(target, known[i][0])) i++;
+  if (i == n) return;
+  cx_hlo_named_list extra = { NULL, 0 };
+  const cx_hlo_attr *all = cpu_opt_attr(op, "mhlo.attributes");
+  if (all != NULL && all->kind == CX_HLO_ATTR_DICT) {
+    extra = (cx_hlo_named_list){ all->as.dict.items, all->as.dict.n };
+  }
+  const cx_hlo_attr *largest =
+      cx_hlo_named_attr(extra.items, extra.n, "largest");
+  const bool is_top_k_call = i + 1 == n;
+  const bool fits =
+      is_top_k_call
+          ? is_top_k(op, cx_hlo_named_attr(extra.items, extra.n, "k")) &&
+                (largest == NULL ||
+                 (largest->kind == CX_HLO_ATTR_BOOL && largest->as.flag))
+          : op->n_operands == 1 && op->n_results == 1 &&
+                cx_hlo_any_equal(&op->operands[0]->type, &op->results[0].type);
+  if (!fits) return;
+  op->kind = CX_HLO_OP_OTHER;
+  op->name = (cx_hlo_str){ known[i][1], strlen(known[i][1]) };
+  op->extra = extra.items;
+  op->n_extra = (uint32_t)extra.n;
+}
+
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  cx_hlo_str name = cpu_opt_name(op);
-  if (op->kind == CX_HLO_OP_CUSTOM_CALL &&
-      cx_hlo_str_equal(cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME)->as.text,
-                       "ApproxTopK")) {
-    cpu_opt_approx_top_k(w, op);
-    return NULL;
+  if (op->kind == CX_HLO_OP_CUSTOM_CALL) {
+    const cx_hlo_str target =
+        cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME)->as.text;
+    if (cx_hlo_str_equal(target, "ApproxTopK")) {
+      cpu_opt_approx_top_k(w, op);
+      return NULL;
+    }
+    take_mhlo_call(op, target);
   }
+  cx_hlo_str name = cpu_opt_name(op);
   if (name.n < 5 || memcmp(name.s, "chlo.", 5) != 0) return NULL;
   name.s += 5;
   name.n -= 5;

@@ -7,6 +7,7 @@ interpreter lock.
 """
 
 import ctypes
+import inspect
 import itertools
 import secrets
 import weakref
@@ -73,9 +74,29 @@ def _run(frame):
         to[...] = value
 
 
+def _canonical():
+    """JAX's function that narrows values to the types that it has."""
+    from jax._src import dtypes
+
+    if hasattr(dtypes, "canonicalize_value"):
+        return dtypes.canonicalize_value
+    from jax._src.interpreters import xla  # before 0.7.1
+
+    return xla.canonicalize_dtype
+
+
+def _set_sharding(module_context, op, sharding):
+    from jax._src.interpreters import mlir
+
+    if len(inspect.signature(mlir.set_sharding).parameters) == 2:
+        mlir.set_sharding(op, sharding)  # before 0.10.1
+    else:
+        mlir.set_sharding(module_context, op, sharding)
+
+
 def _checked(callback, result_avals):
     """The callback with its results as arrays of the types that are due."""
-    from jax._src import dtypes
+    canonical = _canonical()
 
     def run(*arguments):
         values = callback(*arguments)
@@ -83,7 +104,7 @@ def _checked(callback, result_avals):
             raise RuntimeError(
                 "Mismatched number of outputs from callback. Expected: "
                 f"{len(result_avals)}, Actual: {len(values)}")
-        arrays = [np.asarray(dtypes.canonicalize_value(np.asarray(v)))
+        arrays = [np.asarray(canonical(np.asarray(v)))
                   for v in values]
         for i, (array, aval) in enumerate(zip(arrays, result_avals)):
             if array.shape != aval.shape:
@@ -114,7 +135,6 @@ def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
     import dataclasses
 
     from jax._src import core, ffi as jax_ffi
-    from jax._src.interpreters import mlir
 
     made = _Callback(_checked(callback, result_avals))
     number = next(_numbers)
@@ -131,7 +151,7 @@ def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
     if sharding is not None and _n_devices(ctx) != 1:
         if token and result_avals:
             sharding = _with_token(sharding)
-        mlir.set_sharding(ctx.module_context, op, sharding)
+        _set_sharding(ctx.module_context, op, sharding)
     results = list(op.results)
     if token:
         token, *results = results
@@ -145,16 +165,14 @@ def initialize(library):
     other = jax_callback.emit_python_callback
 
     def emit(ctx, callback, token, operands, operand_avals, result_avals, *,
-             has_side_effect, returns_token=True, partitioned=False,
-             sharding=None):
+             has_side_effect, sharding=None, **options):
         module = ctx.module_context
         ours = (tuple(module.platforms) == ("cpu",)
                 and _is_engine(module.get_backend()))
         if not ours:
             return other(
                 ctx, callback, token, operands, operand_avals, result_avals,
-                has_side_effect=has_side_effect, returns_token=returns_token,
-                partitioned=partitioned, sharding=sharding)
+                has_side_effect=has_side_effect, sharding=sharding, **options)
         return _emit(ctx, callback, token, operands, result_avals,
                      has_side_effect, sharding)
 

@@ -93,21 +93,25 @@ static void test_once(void **state)
   }
 }
 
-static void refuse(const char *sharding, const char *words)
+static void refuse_program(const char *text, calx_code code, const char *words)
 {
-  cx_text text = { 0 };
   cpu_threads *pool = NULL;
   cpu_run_program *p = NULL;
   CHECK_STATUS_OK(cpu_threads_new(1, &pool));
   const cpu_lower_compile_options options = { .n_replicas = 1,
                                               .n_partitions = DEVICES,
                                               .threads = pool };
-  put_program(&text, sharding, calls[0]);
-  CHECK_STATUS(CALX_INVALID_ARGUMENT,
-               cpu_lower_compile(cx_text_str(&text), text.size, &options, &p),
+  CHECK_STATUS(code, cpu_lower_compile(text, strlen(text), &options, &p),
                words);
   assert_null(p);
   cpu_threads_free(pool);
+}
+
+static void refuse(const char *sharding, const char *words)
+{
+  cx_text text = { 0 };
+  put_program(&text, sharding, calls[0]);
+  refuse_program(cx_text_str(&text), CALX_INVALID_ARGUMENT, words);
   cx_text_free(&text);
 }
 
@@ -119,10 +123,24 @@ static void test_refused(void **state)
   refuse("mhlo.sharding = \"{maximal device=-7}\"", "device -7");
 }
 
+// GSPMD splits an argument or a result; nothing here does.
+static void test_gspmd(void **state)
+{
+#define SPLIT " {mhlo.sharding = \"{devices=[4]<=[4]}\"}"
+  (void)state;
+  refuse_program("func.func @main(%v: tensor<8xf32>" SPLIT
+                 ") -> tensor<8xf32> {\nreturn %v : tensor<8xf32>\n}\n",
+                 CALX_UNIMPLEMENTED, "argument 0 of @main is split by");
+  refuse_program("func.func @main(%v: tensor<8xf32>) -> (tensor<8xf32>" SPLIT
+                 ") {\nreturn %v : tensor<8xf32>\n}\n",
+                 CALX_UNIMPLEMENTED, "result 0 of @main is split by");
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test(test_once),
-                                      cmocka_unit_test(test_refused) };
+                                      cmocka_unit_test(test_refused),
+                                      cmocka_unit_test(test_gspmd) };
   CHECK_STATUS_OK(cpu_ref_handler_add((cx_hlo_str){ "test_once", 9 }, once));
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
