@@ -53,9 +53,6 @@ calx_status *cx_spmd_on_one_device(cx_spmd_state *s, const cx_hlo_op *op,
 // Makes the parts of the results of an operation whose regions are made. The
 // new operation takes them.
 void cx_spmd_operation(cx_spmd_state *s, cx_hlo_op *op);
-// Takes the attribute of this name out of the list, if it is there.
-calx_status *cx_spmd_drop_attr(cx_hlo_module *m, cx_hlo_named_list *list,
-                               const char *name) CALX_MUST_USE;
 
 // ---- spmd/choose ----
 

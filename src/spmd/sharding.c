@@ -299,3 +299,18 @@ calx_status *cx_spmd_read_manual(const cx_spmd_mesh *mesh,
   cx_arena_free(&arena);
   return status;
 }
+
+calx_status *cx_spmd_drop_attr(cx_hlo_module *m, cx_hlo_named_list *list,
+                               const char *name)
+{
+  if (cx_hlo_named_attr(list->items, list->n, name) == NULL) return NULL;
+  cx_hlo_named *kept = CX_ARENA_ARRAY(&m->arena, cx_hlo_named, list->n + 1);
+  size_t n = 0;
+  if (kept == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < list->n; i++) {
+    if (!cx_hlo_str_equal(list->items[i].name, name))
+      kept[n++] = list->items[i];
+  }
+  *list = (cx_hlo_named_list){ kept, n };
+  return NULL;
+}

@@ -55,4 +55,8 @@ calx_status *cx_spmd_read_manual(const cx_spmd_mesh *mesh,
                                  const cx_hlo_attr *attr,
                                  cx_spmd_axes *out) CALX_MUST_USE;
 
+// Takes the attribute of this name out of the list, if it is there.
+calx_status *cx_spmd_drop_attr(cx_hlo_module *m, cx_hlo_named_list *list,
+                               const char *name) CALX_MUST_USE;
+
 #endif

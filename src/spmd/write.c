@@ -129,13 +129,13 @@ void cx_spmd_write(const cx_spmd_mesh *mesh, cx_arena *arena,
 #define PARAMETERS "mhlo.spmd_parameters_shardings"
 #define OUTPUT "mhlo.spmd_output_sharding"
 
-typedef struct reader {
+typedef struct written_list {
   const cx_text *text;
   size_t at;
-} reader;
+} written_list;
 
 // The next sharding of those that cx_spmd_partition wrote.
-static cx_hlo_str next(reader *r)
+static cx_hlo_str next(written_list *r)
 {
   const unsigned char *size = (const unsigned char *)r->text->data + r->at;
   const size_t n = size[0] | (size_t)size[1] << 8 | (size_t)size[2] << 16 |
@@ -154,7 +154,8 @@ static const cx_hlo_attr *string_attr(cx_hlo_module *m, cx_hlo_str text)
 }
 
 // One of several results is a tuple's element.
-static const cx_hlo_attr *output_attr(cx_hlo_module *m, reader *r, size_t n)
+static const cx_hlo_attr *output_attr(cx_hlo_module *m, written_list *r,
+                                      size_t n)
 {
   if (n == 1) return string_attr(m, next(r));
   cx_text tuple = { 0 };
@@ -178,7 +179,7 @@ calx_status *cx_spmd_attach(cx_hlo_module *m, const cx_text *shardings)
   const cx_hlo_func *f = cx_hlo_entry(m);
   if (cx_text_failed(shardings)) return cx_out_of_memory();
   if (f == NULL || shardings->size == 0) return NULL;
-  reader r = { .text = shardings };
+  written_list r = { .text = shardings };
   const cx_hlo_attr **params =
       CX_ARENA_ARRAY(&m->arena, const cx_hlo_attr *, f->n_params + 1);
   cx_hlo_named *items = CX_ARENA_ARRAY(&m->arena, cx_hlo_named, m->attrs.n + 2);
