@@ -5,6 +5,7 @@ The layouts are those of xla/ffi/api/c_api.h and pjrt_c_api_ffi_extension.h
 """
 
 import ctypes
+import traceback
 
 _VERSION = (0, 3)
 _FFI_EXTENSION = 5  # PJRT_Extension_Type_FFI
@@ -142,7 +143,7 @@ def handler(function):
                 function(frame)
             return None
         except BaseException as error:  # must not pass through C
-            text = f"{type(error).__name__}: {error}".encode()
+            text = "".join(traceback.format_exception(error)).strip().encode()
             args = ErrorCreateArgs(
                 struct_size=28, message=text, errc=13)  # INTERNAL
             return frame.api.contents.error_create(ctypes.byref(args))
