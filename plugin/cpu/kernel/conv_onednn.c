@@ -32,6 +32,11 @@ typedef struct onednn_plan {
   cpu_kernel_view view[2];
   size_t gathered_at[2], stored_at;
   size_t used_at[N_TENSORS], scratch_at;
+  // The images are convolved in parts, whose results are added: see
+  // count_parts. The result of a part, `part_floats` of it, is at part_at.
+  int64_t parts;
+  size_t part_bytes[N_TENSORS];  // between the images of two parts, as given
+  size_t part_at, part_floats;
 } onednn_plan;
 
 static void free_plan(void *user)
@@ -47,6 +52,36 @@ static void free_plan(void *user)
 }
 
 // ---- making -----------------------------------------------------------------
+
+// oneDNN's kernels for AVX2 and below add all products of a weight's gradient
+// to one number in f32: one for each image, row and column. The longer this
+// chain, the larger the error: 5e-6 of the largest gradient for 12,000.
+#define LONGEST_CHAIN 2048
+
+// Divides the images of a gradient by the weights, so that chains are no longer
+// than that, or of one image.
+static void count_parts(onednn_plan *p)
+{
+  const cpu_kernel_conv_form *f = &p->form;
+  p->parts = 1;
+  if (f->kind != CPU_KERNEL_CONV_WEIGHTS || cpu_kernel_vector_bytes() > 32) {
+    return;
+  }
+  const int64_t images = f->dst.size[0];
+  int64_t chain = images;
+  for (int i = 0; i < f->n; i++) chain *= f->dst.size[2 + i];
+  while (p->parts < images &&
+         (chain > p->parts * LONGEST_CHAIN || images % p->parts != 0)) {
+    p->parts++;
+  }
+  for (int t = 0; t < N_TENSORS; t++) {
+    if (t == WEIGHTS) continue;
+    cpu_kernel_conv_tensor *images_of = &p->form.tensors[t];
+    images_of->size[0] /= p->parts;
+    p->part_bytes[t] =
+        (size_t)(images_of->size[0] * images_of->stride[0]) * sizeof(float);
+  }
+}
 
 static bool describe_given(onednn_plan *p)
 {
@@ -223,8 +258,10 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
   kernel->scratch = 0;
   for (int i = 0; i < 2; i++) {
     if (!p->gathered[i]) continue;
-    p->gathered_at[i] =
-        cpu_kernel_reserve(kernel, d->memory_desc_get_size(&p->given[role[i]]));
+    const int t = role[i];
+    p->gathered_at[i] = cpu_kernel_reserve(
+        kernel, d->memory_desc_get_size(&p->given[t]) +
+                    (size_t)(p->parts - 1) * p->part_bytes[t]);
   }
   if (p->stored) {
     p->stored_at =
@@ -238,6 +275,10 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
     if (p->reorder[t].scratch > scratch) scratch = p->reorder[t].scratch;
   }
   p->scratch_at = cpu_kernel_reserve(kernel, scratch);
+  if (p->parts == 1) return;
+  const size_t bytes = d->memory_desc_get_size(&p->used[WEIGHTS]);
+  p->part_floats = bytes / sizeof(float);
+  p->part_at = cpu_kernel_reserve(kernel, bytes);
 }
 
 // oneDNN's threads wait for each other, and one may have to be woken. So what
@@ -257,24 +298,53 @@ static cpu_threads *threads_for(const cpu_kernel *kernel, cpu_threads *pool)
 
 // ---- running ----------------------------------------------------------------
 
+// One part of the images, whose operands are copied to `used` where oneDNN
+// wants another layout.
+static dnnl_status_t run_part(const onednn_plan *p, int64_t part,
+                              void *const given[N_TENSORS],
+                              void *used[N_TENSORS], void *pad)
+{
+  const int result = cpu_kernel_conv_roles[p->form.kind][2];
+  dnnl_status_t s = dnnl_success;
+  for (int t = 0; t < N_TENSORS && s == dnnl_success; t++) {
+    if (t == result) continue;
+    unsigned char *from = given[t];
+    from += (size_t)part * p->part_bytes[t];
+    if (p->reorder[t].p == NULL) {
+      used[t] = from;
+    } else {
+      void *const at[2] = { from, used[t] };
+      s = cpu_kernel_primitive_run(p->dnnl, &p->reorder[t], at, pad);
+    }
+  }
+  if (s != dnnl_success) return s;
+  return cpu_kernel_primitive_run(p->dnnl, &p->conv, used, pad);
+}
+
+static void add_part(const onednn_plan *p, float *to, const float *part)
+{
+  for (size_t i = 0; i < p->part_floats; i++) to[i] += part[i];
+}
+
 static dnnl_status_t run_conv(const onednn_plan *p,
                               void *const given[N_TENSORS],
                               unsigned char *scratch)
 {
   const int result = cpu_kernel_conv_roles[p->form.kind][2];
   void *used[N_TENSORS], *pad = scratch + p->scratch_at;
-  dnnl_status_t s = dnnl_success;
-  for (int t = 0; t < N_TENSORS && s == dnnl_success; t++) {
+  for (int t = 0; t < N_TENSORS; t++) {
     const bool same = p->reorder[t].p == NULL;
     used[t] = same ? given[t] : scratch + p->used_at[t];
-    void *const at[2] = { given[t], used[t] };
-    if (!same && t != result)
-      s = cpu_kernel_primitive_run(p->dnnl, &p->reorder[t], at, pad);
   }
-  if (s == dnnl_success)
-    s = cpu_kernel_primitive_run(p->dnnl, &p->conv, used, pad);
+  void *const whole = used[result];
+  dnnl_status_t s = run_part(p, 0, given, used, pad);
+  for (int64_t part = 1; part < p->parts && s == dnnl_success; part++) {
+    used[result] = scratch + p->part_at;
+    s = run_part(p, part, given, used, pad);
+    if (s == dnnl_success) add_part(p, whole, used[result]);
+  }
   if (s != dnnl_success || p->reorder[result].p == NULL) return s;
-  void *const at[2] = { used[result], given[result] };
+  void *const at[2] = { whole, given[result] };
   return cpu_kernel_primitive_run(p->dnnl, &p->reorder[result], at, pad);
 }
 
@@ -330,6 +400,7 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool, int candidate,
           &p->form)) {
     return false;
   }
+  count_parts(p);
   static const char *const layouts[CPU_KERNEL_ONEDNN_LAYOUTS] = {
     "given", "last", "any", "winograd", "plain"
   };

@@ -267,6 +267,17 @@ class Inspection(OnBoth):
             text = self.compiled("calx", f, *net()).as_text()
             self.assertTrue(text.startswith("HloModule jit_"), text)
 
+    def test_sink(self):
+        """What is only used by dce_sink is computed all the same."""
+        def f(x):
+            lax.dce_sink(jnp.sin(x) + 1, prevent_mlir_dce=True)
+            return x * 2
+
+        if jax.__version_info__ < (0, 10, 2):  # has nothing to lower there
+            return
+        self.both(f, normal(5))
+        self.assertIn("dce_sink", self.compiled("calx", f, normal(5)).as_text())
+
     def test_text_over_a_mesh(self):
         mesh = Mesh(np.array(devices("calx")).reshape(2, 2), ("x", "y"))
         place = [NamedSharding(mesh, P(*axes)) for axes in

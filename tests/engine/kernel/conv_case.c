@@ -1,6 +1,7 @@
 // Random convolutions, by StableHLO's definition.
 #include "case.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "kernel/internal.h"
 
 #define MOST 4  // spatial dimensions
 
@@ -19,6 +22,7 @@ typedef struct conv {
   int64_t stride[MOST], low[MOST], high[MOST], in_dilation[MOST];
   int64_t kernel_dilation[MOST];
   bool reversed[MOST];
+  bool positive;               // all elements, of f32
   int64_t order[3][MOST + 2];  // positions of batch, features, spatial...
 } conv;
 
@@ -265,6 +269,32 @@ static void pick_winograd(conv *v)
   if (gradient && v->order[0][0] == 0) exchange(v);
 }
 
+// A gradient by the weights whose elements are sums of 12,000 products of one
+// sign, for kernels that add them up one after the other.
+static void pick_long(conv *v)
+{
+  memset(v, 0, sizeof *v);
+  v->n = 2;
+  v->feature_groups = v->batch_groups = 1;
+  v->batch = v->out = 16;
+  // The kernels for AVX-512 sum all images at once, so there are fewer.
+  v->features = v->in = cpu_kernel_vector_bytes() > 32 ? 8 : 64;
+  v->positive = true;
+  for (size_t i = 0; i < v->n; i++) {
+    v->size[i] = 15;
+    v->taps[i] = 14;
+    v->results[i] = 2;
+    v->stride[i] = v->in_dilation[i] = v->kernel_dilation[i] = 1;
+  }
+  for (size_t t = 0; t < 3; t++) channels_last(v, t, t == 0);
+}
+
+static void make_positive(array *a)
+{
+  float *v = (float *)(void *)a->data;
+  for (size_t i = 0; i < a->n; i++) v[i] = fabsf(v[i]);
+}
+
 // The builder only makes convolutions of operands of one type.
 static void make_conv(kernel_case *c, const conv *of,
                       const cx_hlo_elem elems[3])
@@ -286,6 +316,10 @@ static void make_conv(kernel_case *c, const conv *of,
   array_init(&c->rhs, elems[0], dims[1], v.n + 2);
   array_fill(&c->lhs);
   array_fill(&c->rhs);
+  if (v.positive) {
+    make_positive(&c->lhs);
+    make_positive(&c->rhs);
+  }
   const cx_hlo_type params[2] = { array_type(&c->lhs), array_type(&c->rhs) };
   const cx_hlo_conv_dims numbers = { .n_spatial = v.n,
                                      .input_batch = v.order[0][0],
@@ -345,5 +379,12 @@ void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
 {
   conv v;
   pick_winograd(&v);
+  make_conv(c, &v, elems);
+}
+
+void long_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_long(&v);
   make_conv(c, &v, elems);
 }

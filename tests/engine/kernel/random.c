@@ -155,6 +155,13 @@ static void winograd_convolutions(void **state)
   run_f32(winograd_conv_case, 4, true);
 }
 
+// Sums that are too long for one chain of additions in f32.
+static void long_convolutions(void **state)
+{
+  (void)state;
+  for (int tune = 0; tune < 2; tune++) run_f32(long_conv_case, 1, tune == 1);
+}
+
 static void tuned_convolutions(void **state)
 {
   (void)state;
@@ -228,6 +235,7 @@ int main(void)
     cmocka_unit_test(depthwise_convolutions),
     cmocka_unit_test(products),
     cmocka_unit_test(winograd_convolutions),
+    cmocka_unit_test(long_convolutions),
     cmocka_unit_test(tuned_convolutions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
