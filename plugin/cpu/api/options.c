@@ -82,9 +82,33 @@ static calx_status *read_assignment(const CpuApi__DeviceAssignment *a,
   return NULL;
 }
 
+// XLA's own options (xla.DebugOptions, and those of
+// CompileOptions::ApplyOption) have no effect here, whatever their value. A
+// name that XLA does not have is a mistake.
+static calx_status *check_overrides(const CpuApi__CompileOptions *o)
+{
+  static const char *const others[] = { "exec_time_optimization_effort",
+                                        "memory_fitting_effort",
+                                        "optimization_level",
+                                        "memory_fitting_level" };
+  for (size_t i = 0; i < o->n_env_option_overrides; i++) {
+    const char *key = o->env_option_overrides[i]->key;
+    bool known = strncmp(key, "xla_", 4) == 0;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+      known = known || strcmp(key, others[k]) == 0;
+    }
+    if (!known) {
+      return cx_invalid(
+          "No such compile option: '%.80s'; XLA's begin with xla_", key);
+    }
+  }
+  return NULL;
+}
+
 static calx_status *read_options(const CpuApi__CompileOptions *o,
                                  cpu_api_options *out)
 {
+  CALX_TRY(check_overrides(o));
   out->portable = o->compile_portable_executable != 0;
   const CpuApi__Build *b = o->executable_build_options;
   if (b == NULL) return NULL;

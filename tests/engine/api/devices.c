@@ -348,6 +348,27 @@ static void test_missing_member(void **state)
   group_free(&g);
 }
 
+// ---- options ----
+
+// Options of XLA are accepted, and other names refused.
+static void test_option_names(void **state)
+{
+  (void)state;
+  PJRT_Client *client = host_client(1);
+  static const char known[] =
+      "\x3a\x09\x0a\x05xla_a\x12\x00"
+      "\x3a\x16\x0a\x12optimization_level\x12\x00";
+  static const char unknown[] = "\x3a\x09\x0a\x05xlb_a\x12\x00";
+  PJRT_LoadedExecutable *e = NULL;
+  HOST_OK(host_compile(client, BINARY("add", F4), known, sizeof known - 1, &e));
+  host_program_free(e);
+  HOST_FAILS(
+      3,
+      host_compile(client, BINARY("add", F4), unknown, sizeof unknown - 1, &e),
+      "No such compile option: 'xlb_a'");
+  host_client_free(client);
+}
+
 // ---- executables that are bound to no device ----
 
 static void test_portable(void **state)
@@ -391,6 +412,7 @@ int main(void)
     HOST_TEST(test_one_wrong_list), HOST_TEST(test_threads),
     HOST_TEST(test_calls_at_once),  HOST_TEST(test_failed_member),
     HOST_TEST(test_missing_member), HOST_TEST(test_portable),
+    HOST_TEST(test_option_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
