@@ -29,15 +29,8 @@ static const PJRT_NamedValue attributes[] = {
     .value_size = sizeof(CALX_VERSION) - 1 },
 };
 
-// Callers built before 2025-07 (JAX 0.6) give the size up to `attributes`,
-// though the field behind it is there and read.
-PJRT_Error *cpu_api_PJRT_Plugin_Attributes(PJRT_Plugin_Attributes_Args *args)
-{
-  CPU_API_ENTER_FROM(PJRT_Plugin_Attributes, attributes, struct_size);
-  args->attributes = attributes;
-  args->num_attributes = sizeof attributes / sizeof *attributes;
-  return NULL;
-}
+CPU_API_GET_LIST(PJRT_Plugin_Attributes, struct_size, attributes, attributes,
+                 num_attributes, sizeof attributes / sizeof *attributes)
 
 #define SLOT(slot) .slot = cpu_api_##slot,
 static const PJRT_Api table = {
