@@ -13,6 +13,15 @@ cx_hlo_attr *cx_hlo_attr_new(cx_hlo_module *m, cx_hlo_attr_kind kind)
   return attr;
 }
 
+const cx_hlo_attr *cx_hlo_attr_text(cx_hlo_module *m, cx_hlo_attr_kind kind,
+                                    const void *text, size_t n)
+{
+  cx_hlo_attr *attr = cx_hlo_attr_new(m, kind);
+  if (attr == NULL) return NULL;
+  attr->as.text = cx_hlo_str_copy(m, text, n);
+  return attr->as.text.s == NULL ? NULL : attr;
+}
+
 const cx_hlo_attr *cx_hlo_attr_unit(cx_hlo_module *m)
 {
   return cx_hlo_attr_new(m, CX_HLO_ATTR_UNIT);

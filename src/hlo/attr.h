@@ -7,6 +7,9 @@
 
 // The value of the attribute is to be filled in.
 cx_hlo_attr *cx_hlo_attr_new(cx_hlo_module *m, cx_hlo_attr_kind kind);
+// STRING, TEXT or SYMBOL.
+const cx_hlo_attr *cx_hlo_attr_text(cx_hlo_module *m, cx_hlo_attr_kind kind,
+                                    const void *text, size_t n);
 const cx_hlo_attr *cx_hlo_attr_unit(cx_hlo_module *m);
 const cx_hlo_attr *cx_hlo_attr_bool(cx_hlo_module *m, bool v);
 const cx_hlo_attr *cx_hlo_attr_int(cx_hlo_module *m, cx_hlo_elem elem,

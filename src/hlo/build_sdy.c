@@ -7,11 +7,7 @@
 static const cx_hlo_attr *text_attr(cx_hlo_module *m, cx_hlo_attr_kind kind,
                                     const char *text)
 {
-  cx_hlo_attr *attr = cx_hlo_attr_new(m, kind);
-  const cx_hlo_str copy = cx_hlo_str_copy(m, text, strlen(text));
-  if (attr == NULL || copy.s == NULL) return NULL;
-  attr->as.text = copy;
-  return attr;
+  return cx_hlo_attr_text(m, kind, text, strlen(text));
 }
 
 // An operation of that dialect, in no block.

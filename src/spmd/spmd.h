@@ -29,9 +29,13 @@ calx_status *cx_spmd_partition(cx_hlo_module *m, uint32_t n_partitions,
 // Appends the same of n tensors that every partition has whole.
 void cx_spmd_write_whole(size_t n, cx_text *out);
 
-// Makes the texts that cx_spmd_partition appended attributes of the module,
-// where clients of XLA without PJRT's extension for shardings look for them
-// (JAX before 0.9).
+// The next one of these from *at on, which moves behind it. False: the text
+// ends before.
+bool cx_spmd_next_written(const cx_text *text, size_t *at, cx_hlo_str *out);
+
+// Adds the shardings that cx_spmd_partition appended to the attributes of the
+// module. JAX before 0.9 reads them there: its client does not know PJRT's
+// extension for shardings.
 calx_status *cx_spmd_attach(cx_hlo_module *m,
                             const cx_text *shardings) CALX_MUST_USE;
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hlo/attr.h"
+#include "hlo/build_op.h"
 #include "spmd/spmd.h"
 
 enum {
@@ -123,82 +123,77 @@ void cx_spmd_write(const cx_spmd_mesh *mesh, cx_arena *arena,
   for (int i = 0; i < 4; i++) out->data[start + (size_t)i] = (char)(n >> 8 * i);
 }
 
+bool cx_spmd_next_written(const cx_text *text, size_t *at, cx_hlo_str *out)
+{
+  const size_t left = text->size - *at;
+  if (left < 4) return false;
+  const unsigned char *start = (const unsigned char *)text->data + *at;
+  size_t n = 0;
+  for (int i = 0; i < 4; i++) n |= (size_t)start[i] << 8 * i;
+  if (left - 4 < n) return false;
+  *out = (cx_hlo_str){ (const char *)start + 4, n };
+  *at += 4 + n;
+  return true;
+}
+
 // ---- as attributes of a module ----
 
-// openxla/xla, xla/hlo/translate/mhlo_to_hlo/mlir_hlo_to_hlo.cc
-#define PARAMETERS "mhlo.spmd_parameters_shardings"
-#define OUTPUT "mhlo.spmd_output_sharding"
-
-typedef struct written_list {
-  const cx_text *text;
-  size_t at;
-} written_list;
-
-// The next sharding of those that cx_spmd_partition wrote.
-static cx_hlo_str next(written_list *r)
+static const cx_hlo_attr *string_attr(cx_hlo_module *m, cx_hlo_str s)
 {
-  const unsigned char *size = (const unsigned char *)r->text->data + r->at;
-  const size_t n = size[0] | (size_t)size[1] << 8 | (size_t)size[2] << 16 |
-                   (size_t)size[3] << 24;
-  const cx_hlo_str found = { (const char *)size + 4, n };
-  r->at += 4 + n;
-  return found;
+  return cx_hlo_attr_text(m, CX_HLO_ATTR_STRING, s.s, s.n);
 }
 
-static const cx_hlo_attr *string_attr(cx_hlo_module *m, cx_hlo_str text)
+// The sharding of the results, which are a tuple unless there is one.
+static const cx_hlo_attr *output_attr(cx_hlo_module *m, const cx_text *text,
+                                      size_t *at, size_t n)
 {
-  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_STRING);
-  if (attr == NULL) return NULL;
-  attr->as.text = cx_hlo_str_copy(m, text.s, text.n);
-  return attr->as.text.s == NULL ? NULL : attr;
-}
-
-// One of several results is a tuple's element.
-static const cx_hlo_attr *output_attr(cx_hlo_module *m, written_list *r,
-                                      size_t n)
-{
-  if (n == 1) return string_attr(m, next(r));
+  cx_hlo_str one = { "", 0 };
+  if (n == 1) {
+    return cx_spmd_next_written(text, at, &one) ? string_attr(m, one) : NULL;
+  }
   cx_text tuple = { 0 };
   put_field(&tuple, FIELD_TYPE, TUPLE);
-  for (size_t i = 0; i < n; i++) {
-    const cx_hlo_str one = next(r);
+  for (size_t i = 0; i < n && cx_spmd_next_written(text, at, &one); i++) {
     put_varint(&tuple, FIELD_TUPLE << 3 | 2);
     put_varint(&tuple, one.n);
     cx_text_append_n(&tuple, one.s, one.n);
   }
+  const cx_hlo_str whole = { tuple.data, tuple.size };
   const cx_hlo_attr *attr =
-      cx_text_failed(&tuple)
-          ? NULL
-          : string_attr(m, (cx_hlo_str){ tuple.data, tuple.size });
+      cx_text_failed(&tuple) ? NULL : string_attr(m, whole);
   cx_text_free(&tuple);
   return attr;
 }
 
+static const cx_hlo_attr *params_attr(cx_hlo_module *m, const cx_text *text,
+                                      size_t *at, size_t n)
+{
+  cx_hlo_attr *list = cx_hlo_attr_new(m, CX_HLO_ATTR_LIST);
+  const cx_hlo_attr **items =
+      CX_ARENA_ARRAY(&m->arena, const cx_hlo_attr *, n + 1);
+  if (list == NULL || items == NULL) return NULL;
+  cx_hlo_str one = { "", 0 };
+  for (size_t i = 0; i < n && cx_spmd_next_written(text, at, &one); i++) {
+    items[i] = string_attr(m, one);
+    if (items[i] == NULL) return NULL;
+  }
+  list->as.list.items = items;
+  list->as.list.n = n;
+  return list;
+}
+
+// openxla/xla, xla/hlo/translate/mhlo_to_hlo/mlir_hlo_to_hlo.cc, reads them.
 calx_status *cx_spmd_attach(cx_hlo_module *m, const cx_text *shardings)
 {
   const cx_hlo_func *f = cx_hlo_entry(m);
   if (cx_text_failed(shardings)) return cx_out_of_memory();
   if (f == NULL || shardings->size == 0) return NULL;
-  written_list r = { .text = shardings };
-  const cx_hlo_attr **params =
-      CX_ARENA_ARRAY(&m->arena, const cx_hlo_attr *, f->n_params + 1);
-  cx_hlo_named *items = CX_ARENA_ARRAY(&m->arena, cx_hlo_named, m->attrs.n + 2);
-  cx_hlo_attr *list = cx_hlo_attr_new(m, CX_HLO_ATTR_LIST);
-  if (params == NULL || items == NULL || list == NULL) {
-    return cx_out_of_memory();
-  }
-  for (size_t i = 0; i < f->n_params; i++) {
-    params[i] = string_attr(m, next(&r));
-    if (params[i] == NULL) return cx_out_of_memory();
-  }
-  list->as.list.items = params;
-  list->as.list.n = f->n_params;
-  const cx_hlo_attr *output = output_attr(m, &r, f->n_results);
-  if (output == NULL) return cx_out_of_memory();
-  const size_t n = m->attrs.n;
-  if (n > 0) memcpy(items, m->attrs.items, n * sizeof *items);
-  items[n] = (cx_hlo_named){ { PARAMETERS, sizeof PARAMETERS - 1 }, list };
-  items[n + 1] = (cx_hlo_named){ { OUTPUT, sizeof OUTPUT - 1 }, output };
-  m->attrs = (cx_hlo_named_list){ items, n + 2 };
-  return NULL;
+  size_t at = 0;
+  const cx_hlo_attr *params = params_attr(m, shardings, &at, f->n_params);
+  const cx_hlo_attr *output = output_attr(m, shardings, &at, f->n_results);
+  const bool done =
+      cx_hlo_add_named(m, &m->attrs, "mhlo.spmd_parameters_shardings",
+                       params) &&
+      cx_hlo_add_named(m, &m->attrs, "mhlo.spmd_output_sharding", output);
+  return done ? NULL : cx_out_of_memory();
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "spmd/spmd.h"
 
 // Reads n sharding texts, each behind its size in 4 bytes; see spmd/spmd.h.
 static calx_status *take(cpu_api_code *c, size_t *at, size_t n,
@@ -13,18 +14,15 @@ static calx_status *take(cpu_api_code *c, size_t *at, size_t n,
   size_t *sizes = CX_ARENA_ARRAY(&c->arena, size_t, n + 1);
   if (list == NULL || sizes == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
-    const size_t left = text->size - *at;
-    uint32_t size = 0;
-    if (left >= sizeof size) memcpy(&size, text->data + *at, sizeof size);
-    if (left < sizeof size || left - sizeof size < size) {
+    cx_hlo_str one;
+    if (!cx_spmd_next_written(text, at, &one)) {
       return cx_error(
           CALX_DATA_LOSS,
           "an executable with %zu bytes of shardings, which are too few",
           text->size);
     }
-    list[i] = text->data + *at + sizeof size;
-    sizes[i] = size;
-    *at += sizeof size + size;
+    list[i] = one.s;
+    sizes[i] = one.n;
   }
   *out = list;
   *out_sizes = sizes;

@@ -32,11 +32,10 @@ typedef struct onednn_plan {
   cpu_kernel_view view[2];
   size_t gathered_at[2], stored_at;
   size_t used_at[N_TENSORS], scratch_at;
-  // The images are convolved in parts, whose results are added: see
-  // count_parts. The result of a part, `part_floats` of it, is at part_at.
+  // Equal parts of the images, whose results are added.
   int64_t parts;
-  size_t part_bytes[N_TENSORS];  // between the images of two parts, as given
-  size_t part_at, part_floats;
+  size_t part_bytes[N_TENSORS];  // from a part of the images to the next one
+  size_t part_at, part_floats;   // the result of a part: in scratch; its size
 } onednn_plan;
 
 static void free_plan(void *user)
@@ -53,33 +52,16 @@ static void free_plan(void *user)
 
 // ---- making -----------------------------------------------------------------
 
-// oneDNN's kernels for AVX2 and below add all products of a weight's gradient
-// to one number in f32: one for each image, row and column. The longer this
-// chain, the larger the error: 5e-6 of the largest gradient for 12,000.
-#define LONGEST_CHAIN 2048
-
-// Divides the images of a gradient by the weights, so that chains are no longer
-// than that, or of one image.
-static void count_parts(onednn_plan *p)
+// The tensors of images become those of a part.
+static void divide_images(onednn_plan *p)
 {
-  const cpu_kernel_conv_form *f = &p->form;
-  p->parts = 1;
-  if (f->kind != CPU_KERNEL_CONV_WEIGHTS || cpu_kernel_vector_bytes() > 32) {
-    return;
-  }
-  const int64_t images = f->dst.size[0];
-  int64_t chain = images;
-  for (int i = 0; i < f->n; i++) chain *= f->dst.size[2 + i];
-  while (p->parts < images &&
-         (chain > p->parts * LONGEST_CHAIN || images % p->parts != 0)) {
-    p->parts++;
-  }
-  for (int t = 0; t < N_TENSORS; t++) {
+  p->parts = cpu_kernel_onednn_parts(&p->form);
+  for (int t = 0; t < N_TENSORS && p->parts > 1; t++) {
     if (t == WEIGHTS) continue;
-    cpu_kernel_conv_tensor *images_of = &p->form.tensors[t];
-    images_of->size[0] /= p->parts;
+    cpu_kernel_conv_tensor *images = &p->form.tensors[t];
+    images->size[0] /= p->parts;
     p->part_bytes[t] =
-        (size_t)(images_of->size[0] * images_of->stride[0]) * sizeof(float);
+        (size_t)(images->size[0] * images->stride[0]) * sizeof(float);
   }
 }
 
@@ -400,7 +382,7 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool, int candidate,
           &p->form)) {
     return false;
   }
-  count_parts(p);
+  divide_images(p);
   static const char *const layouts[CPU_KERNEL_ONEDNN_LAYOUTS] = {
     "given", "last", "any", "winograd", "plain"
   };

@@ -23,5 +23,8 @@ bool cpu_kernel_onednn_has_types(const cpu_kernel_conv_desc *d);
 // All candidates, in the order in which they are tried without measuring.
 void cpu_kernel_onednn_order(const cpu_kernel_conv_desc *d,
                              int order[CPU_KERNEL_ONEDNN_CANDIDATES]);
+// Into how many equal parts the images are divided, so that the sums of a
+// gradient by the weights are short.
+int64_t cpu_kernel_onednn_parts(const cpu_kernel_conv_form *f);
 
 #endif

@@ -100,7 +100,7 @@ static calx_status *optimize(cpu_lower_state *c)
   return cpu_opt_run(c->module, &opt);
 }
 
-// The text of GSPMD's sharding among the attributes, if it begins so.
+// The sharding that is written for GSPMD, if its text begins so.
 static const cx_hlo_attr *gspmd_sharding(const cx_hlo_named *items, size_t n,
                                          const char *start)
 {
@@ -112,7 +112,7 @@ static const cx_hlo_attr *gspmd_sharding(const cx_hlo_named *items, size_t n,
   return found ? attr : NULL;
 }
 
-// Whether GSPMD's text gives one device a custom call.
+// Whether a sharding for GSPMD gives a custom call to one device.
 static bool has_single_call(const cx_hlo_module *m)
 {
   for (const cx_hlo_func *f = m->first; f != NULL; f = f->next) {
@@ -127,7 +127,7 @@ static bool has_single_call(const cx_hlo_module *m)
   return false;
 }
 
-// Refuses those that GSPMD would split: here each device would have the whole.
+// Refuses tensors that GSPMD would split: nothing here does.
 static calx_status *check_whole(const char *what,
                                 const cx_hlo_named_list *lists, size_t n)
 {
@@ -135,11 +135,12 @@ static calx_status *check_whole(const char *what,
     const cx_hlo_attr *split =
         gspmd_sharding(lists[i].items, lists[i].n, "{devices=");
     if (split == NULL) continue;
+    const int shown = split->as.text.n > 80 ? 80 : (int)split->as.text.n;
     return cx_error(CALX_UNIMPLEMENTED,
                     "%s %zu of @main is split by mhlo.sharding = \"%.*s\", "
                     "GSPMD's; the engine follows Shardy's sdy.sharding only "
                     "(JAX: jax_use_shardy_partitioner=True)",
-                    what, i, (int)split->as.text.n, split->as.text.s);
+                    what, i, shown, split->as.text.s);
   }
   return NULL;
 }
@@ -152,17 +153,18 @@ static calx_status *partition(cpu_lower_state *c, uint32_t n,
   bool changed = false;
   const cx_hlo_func *entry = cx_hlo_entry(m);
   if (entry == NULL) return NULL;
-  if (!cx_spmd_has_mesh(m) && (n == 1 || !has_single_call(m))) {
-    if (n > 1) {
-      CALX_TRY(check_whole("argument", entry->param_attrs, entry->n_params));
-      CALX_TRY(check_whole("result", entry->result_attrs, entry->n_results));
+  if (!cx_spmd_has_mesh(m)) {
+    if (n == 1) return NULL;
+    CALX_TRY(check_whole("argument", entry->param_attrs, entry->n_params));
+    CALX_TRY(check_whole("result", entry->result_attrs, entry->n_results));
+    if (!has_single_call(m)) {
+      // JAX asks for the shardings of a program of many partitions.
+      if (options->shardings != NULL) {
+        cx_spmd_write_whole(entry->n_params + entry->n_results,
+                            options->shardings);
+      }
+      return NULL;
     }
-    // JAX asks for the shardings of a program of many partitions.
-    if (n > 1 && options->shardings != NULL) {
-      cx_spmd_write_whole(entry->n_params + entry->n_results,
-                          options->shardings);
-    }
-    return NULL;
   }
   if (options->n_replicas > 1) {
     return cx_error(CALX_UNIMPLEMENTED,

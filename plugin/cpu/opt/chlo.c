@@ -1,17 +1,28 @@
 // opt/chlo: CHLO's operations become StableHLO, all but those functions of
-// reals that the jit has; openxla/stablehlo, ChloOps.td, defines them. So do
-// the custom calls ApproxTopK and, as mhlo.erf, CHLO's own.
+// reals that the jit has; openxla/stablehlo, ChloOps.td, defines them. The
+// custom calls ApproxTopK and those that stand for CHLO's operations do too.
 #include "opt/chlo.h"
 
 #include <string.h>
 
 #include "opt/passes.h"
 
-// Whether the results are k elements of each row and their places.
-static bool is_top_k(const cx_hlo_op *op, const cx_hlo_attr *k)
+static const cx_hlo_attr *named(cx_hlo_named_list list, const char *name)
 {
+  return cx_hlo_named_attr(list.items, list.n, name);
+}
+
+// Whether the types and attributes are those of chlo.top_k: k elements of each
+// row and their places.
+static bool is_top_k(const cx_hlo_op *op, cx_hlo_named_list attrs)
+{
+  const cx_hlo_attr *k = named(attrs, "k"), *largest = named(attrs, "largest");
   if (op->n_operands != 1 || op->n_results != 2 || k == NULL ||
       k->kind != CX_HLO_ATTR_INT) {
+    return false;
+  }
+  if (largest != NULL &&
+      (largest->kind != CX_HLO_ATTR_BOOL || !largest->as.flag)) {
     return false;
   }
   const cx_hlo_any *x = &op->operands[0]->type;
@@ -31,41 +42,40 @@ static bool is_top_k(const cx_hlo_op *op, const cx_hlo_attr *k)
   return true;
 }
 
-// jaxlib before 0.9 makes custom calls of CHLO's operations for a plugin:
-// @mhlo.erf with the attributes in mhlo.attributes. They become CHLO's again.
+static bool is_unary(const cx_hlo_op *op)
+{
+  return op->n_operands == 1 && op->n_results == 1 &&
+         cx_hlo_any_equal(&op->operands[0]->type, &op->results[0].type);
+}
+
+// For a plugin, jaxlib before 0.9 writes CHLO's operations as custom calls:
+// chlo.erf as @mhlo.erf, its attributes in mhlo.attributes. This makes such a
+// call the operation again.
 static void take_mhlo_call(cx_hlo_op *op, cx_hlo_str target)
 {
-  static const char *const known[][2] = {
+  static const char *const unary[][2] = {
     { "mhlo.acos", "chlo.acos" },   { "mhlo.acosh", "chlo.acosh" },
     { "mhlo.asin", "chlo.asin" },   { "mhlo.asinh", "chlo.asinh" },
     { "mhlo.atanh", "chlo.atanh" }, { "mhlo.cosh", "chlo.cosh" },
     { "mhlo.erf", "chlo.erf" },     { "mhlo.sinh", "chlo.sinh" },
-    { "mhlo.topk", "chlo.top_k" },
   };
-  const size_t n = sizeof known / sizeof *known;
-  size_t i = 0;
-  while (i < n && !cx_hlo_str_equal(target, known[i][0])) i++;
-  if (i == n) return;
-  cx_hlo_named_list extra = { NULL, 0 };
+  cx_hlo_named_list attrs = { NULL, 0 };
   const cx_hlo_attr *all = cpu_opt_attr(op, "mhlo.attributes");
   if (all != NULL && all->kind == CX_HLO_ATTR_DICT) {
-    extra = (cx_hlo_named_list){ all->as.dict.items, all->as.dict.n };
+    attrs = (cx_hlo_named_list){ all->as.dict.items, all->as.dict.n };
   }
-  const cx_hlo_attr *largest =
-      cx_hlo_named_attr(extra.items, extra.n, "largest");
-  const bool is_top_k_call = i + 1 == n;
-  const bool fits =
-      is_top_k_call
-          ? is_top_k(op, cx_hlo_named_attr(extra.items, extra.n, "k")) &&
-                (largest == NULL ||
-                 (largest->kind == CX_HLO_ATTR_BOOL && largest->as.flag))
-          : op->n_operands == 1 && op->n_results == 1 &&
-                cx_hlo_any_equal(&op->operands[0]->type, &op->results[0].type);
-  if (!fits) return;
+  const char *name = NULL;
+  if (cx_hlo_str_equal(target, "mhlo.topk") && is_top_k(op, attrs)) {
+    name = "chlo.top_k";
+  }
+  for (size_t i = 0; i < sizeof unary / sizeof *unary && is_unary(op); i++) {
+    if (cx_hlo_str_equal(target, unary[i][0])) name = unary[i][1];
+  }
+  if (name == NULL) return;
   op->kind = CX_HLO_OP_OTHER;
-  op->name = (cx_hlo_str){ known[i][1], strlen(known[i][1]) };
-  op->extra = extra.items;
-  op->n_extra = (uint32_t)extra.n;
+  op->name = (cx_hlo_str){ name, strlen(name) };
+  op->extra = attrs.items;
+  op->n_extra = (uint32_t)attrs.n;
 }
 
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)

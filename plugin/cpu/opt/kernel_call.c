@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-static const cx_hlo_attr *text_attr(cx_hlo_module *m, const void *s, size_t n)
-{
-  cx_hlo_attr *attr = cx_hlo_attr_new(m, CX_HLO_ATTR_STRING);
-  if (attr == NULL) return NULL;
-  attr->as.text = cx_hlo_str_copy(m, s, n);
-  return attr->as.text.s == NULL ? NULL : attr;
-}
-
 cx_hlo_op *cpu_opt_kernel_call(cx_hlo_builder *b, const cpu_kernel_desc *desc,
                                cx_hlo_value *const *operands, size_t n,
                                const cx_hlo_type *const *types,
@@ -21,9 +13,11 @@ cx_hlo_op *cpu_opt_kernel_call(cx_hlo_builder *b, const cpu_kernel_desc *desc,
   if (call == NULL) return NULL;
   cx_hlo_build_attr(
       b, call, CX_HLO_A_CALL_TARGET_NAME,
-      text_attr(b->module, cpu_kernel_target, strlen(cpu_kernel_target)));
-  cx_hlo_build_attr(b, call, CX_HLO_A_BACKEND_CONFIG,
-                    text_attr(b->module, desc, sizeof *desc));
+      cx_hlo_attr_text(b->module, CX_HLO_ATTR_STRING, cpu_kernel_target,
+                       strlen(cpu_kernel_target)));
+  cx_hlo_build_attr(
+      b, call, CX_HLO_A_BACKEND_CONFIG,
+      cx_hlo_attr_text(b->module, CX_HLO_ATTR_STRING, desc, sizeof *desc));
   for (size_t i = 0; i < n_results; i++) {
     cx_hlo_build_declare(b, call, i, types[i]);
   }

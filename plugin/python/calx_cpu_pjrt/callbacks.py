@@ -74,29 +74,18 @@ def _run(frame):
         to[...] = value
 
 
-def _canonical():
-    """JAX's function that narrows values to the types that it has."""
-    from jax._src import dtypes
-
-    if hasattr(dtypes, "canonicalize_value"):
-        return dtypes.canonicalize_value
-    from jax._src.interpreters import xla  # before 0.7.1
-
-    return xla.canonicalize_dtype
-
-
 def _set_sharding(module_context, op, sharding):
     from jax._src.interpreters import mlir
 
     if len(inspect.signature(mlir.set_sharding).parameters) == 2:
-        mlir.set_sharding(op, sharding)  # before 0.10.1
+        mlir.set_sharding(op, sharding)  # JAX 0.10.0 and earlier
     else:
         mlir.set_sharding(module_context, op, sharding)
 
 
 def _checked(callback, result_avals):
     """The callback with its results as arrays of the types that are due."""
-    canonical = _canonical()
+    from jax._src import dtypes
 
     def run(*arguments):
         values = callback(*arguments)
@@ -104,7 +93,7 @@ def _checked(callback, result_avals):
             raise RuntimeError(
                 "Mismatched number of outputs from callback. Expected: "
                 f"{len(result_avals)}, Actual: {len(values)}")
-        arrays = [np.asarray(canonical(np.asarray(v)))
+        arrays = [np.asarray(dtypes.canonicalize_value(np.asarray(v)))
                   for v in values]
         for i, (array, aval) in enumerate(zip(arrays, result_avals)):
             if array.shape != aval.shape:

@@ -80,7 +80,7 @@ void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Matrix products; convolutions that Winograd's algorithm computes.
 void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
-// Of f32.
+// A gradient by the weights, of f32, whose sums are long.
 void long_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 
 #endif
