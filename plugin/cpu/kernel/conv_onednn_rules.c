@@ -137,23 +137,28 @@ void cpu_kernel_conv_onednn_candidates(const cpu_kernel_conv_desc *d,
                 !(out->by_weights && is_spread(&f));
 }
 
-// oneDNN's kernels for AVX2 and below add all products of one element of a
-// gradient by the weights to one float: one for each image, row and column. The
-// error grows with their number: see docs/decisions/106.
-#define LONGEST_SUM 2048
-// Of equal parts there may have to be more than that asks for: so many times as
-// many at most, else the calls would cost more than they compute.
+// Of equal parts there may have to be more than the longest sum asks for: so
+// many times as many at most, else the calls would cost more than they compute.
 #define MOST_TIMES 4
+
+// oneDNN adds all products of one element of a gradient by the weights to one
+// float: one for each image, row and column. On AVX-512 it does so only for
+// images of few channels. The error grows with the number of products: see
+// docs/decisions/106. 0: no sum is too long.
+static int64_t longest_sum(const cpu_kernel_conv_form *f)
+{
+  if (f->kind != CPU_KERNEL_CONV_WEIGHTS) return 0;
+  if (cpu_kernel_vector_bytes() <= 32) return 2048;
+  return f->src.size[1] < 16 ? 4096 : 0;
+}
 
 int64_t cpu_kernel_onednn_parts(const cpu_kernel_conv_form *f)
 {
-  if (f->kind != CPU_KERNEL_CONV_WEIGHTS || cpu_kernel_vector_bytes() > 32) {
-    return 1;
-  }
-  const int64_t images = f->dst.size[0];
+  const int64_t longest = longest_sum(f), images = f->dst.size[0];
+  if (longest == 0) return 1;
   int64_t sum = images;
   for (int i = 0; i < f->n; i++) sum *= f->dst.size[2 + i];
-  const int64_t least = (sum + LONGEST_SUM - 1) / LONGEST_SUM;
+  const int64_t least = (sum + longest - 1) / longest;
   if (least <= 1) return 1;
   if (least >= images) return images;
   for (int64_t parts = least; parts <= MOST_TIMES * least; parts++) {

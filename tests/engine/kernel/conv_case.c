@@ -270,20 +270,22 @@ static void pick_winograd(conv *v)
 }
 
 // A gradient by the weights whose elements are sums of 12,000 products of one
-// sign, for kernels that add them up one after the other.
+// sign or more, for kernels that add them up one after the other. Those for
+// AVX-512 do so for images of one channel.
 static void pick_long(conv *v)
 {
+  const bool wide = cpu_kernel_vector_bytes() > 32;
   memset(v, 0, sizeof *v);
   v->n = 2;
   v->feature_groups = v->batch_groups = 1;
-  v->batch = v->out = 16;
-  // The kernels for AVX-512 sum all images at once, so there are fewer.
-  v->features = v->in = cpu_kernel_vector_bytes() > 32 ? 8 : 64;
+  v->features = v->in = wide ? 32 : 64;  // images
+  v->batch = wide ? 1 : 16;              // channels of them
+  v->out = wide ? 32 : 16;
   v->positive = true;
   for (size_t i = 0; i < v->n; i++) {
-    v->size[i] = 15;
-    v->taps[i] = 14;
-    v->results[i] = 2;
+    v->taps[i] = wide ? 28 : 14;
+    v->results[i] = wide ? 3 : 2;
+    v->size[i] = v->taps[i] + v->results[i] - 1;
     v->stride[i] = v->in_dilation[i] = v->kernel_dilation[i] = 1;
   }
   for (size_t t = 0; t < 3; t++) channels_last(v, t, t == 0);
