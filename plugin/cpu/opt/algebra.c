@@ -6,6 +6,7 @@
 #include "hlo/number.h"
 #include "hlo/ops.h"
 #include "opt/edit.h"
+#include "opt/integers.h"
 #include "opt/passes.h"
 
 static cx_hlo_elem elem_of(const cx_hlo_value *v)
@@ -146,6 +147,26 @@ static cx_hlo_value *magnitude(cpu_opt_walk *w, cx_hlo_value *x)
 
 // ---- choices ----
 
+// What a comparison of integers is for all elements; -1: not known. JAX
+// compares each index with 0.
+static int known_comparison(const cx_hlo_value *x, const cx_hlo_value *y,
+                            int64_t direction)
+{
+  cpu_opt_integers a, b;
+  if (!cpu_opt_know_integers(x, -1, &a) || !a.bounded) return -1;
+  if (!cpu_opt_know_integers(y, -1, &b) || !b.bounded) return -1;
+  const bool less = a.high<b.low, more = a.low> b.high;
+  switch (direction) {
+    case CX_HLO_EQ: return less || more ? 0 : -1;
+    case CX_HLO_NE: return less || more ? 1 : -1;
+    case CX_HLO_LT: return less ? 1 : a.low >= b.high ? 0 : -1;
+    case CX_HLO_GE: return less ? 0 : a.low >= b.high ? 1 : -1;
+    case CX_HLO_GT: return more ? 1 : a.high <= b.low ? 0 : -1;
+    case CX_HLO_LE: return more ? 0 : a.high <= b.low ? 1 : -1;
+    default: return -1;
+  }
+}
+
 static cx_hlo_value *comparison(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
@@ -160,7 +181,9 @@ static cx_hlo_value *comparison(cpu_opt_walk *w, cx_hlo_op *op)
     const bool eq = d == CX_HLO_EQ || d == CX_HLO_NE;
     if (eq && cpu_opt_is_number(op->operands[1], neutral)) return x;
   }
-  return NULL;
+  const int known = known_comparison(x, op->operands[1], d);
+  return known < 0 ? NULL
+                   : cx_hlo_splat_int(&w->b, op->results[0].type.tensor, known);
 }
 
 static cx_hlo_value *selection(cpu_opt_walk *w, cx_hlo_op *op)

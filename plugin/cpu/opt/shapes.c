@@ -312,6 +312,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE:
       r = cpu_opt_dynamic_update_slice(w, op);
       break;
+    case CX_HLO_OP_GATHER: r = cpu_opt_gather(w, op); break;
     case CX_HLO_OP_SCATTER: r = cpu_opt_scatter(w, op); break;
     case CX_HLO_OP_REDUCE: r = cpu_opt_reduce(w, op); break;
     default: break;

@@ -345,3 +345,45 @@ func.func @main(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
 func.func @main(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
   return %x : tensor<2xf32>
 }
+// ==== algebra: comparisons that bounds decide
+func.func @main() -> (tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>) {
+  %i = stablehlo.iota dim = 0 : tensor<5xi32>
+  %c = stablehlo.constant dense<[10, 20, 30, 5, 6]> : tensor<5xi32>
+  %m = stablehlo.subtract %c, %i : tensor<5xi32>
+  %z = stablehlo.constant dense<0> : tensor<5xi32>
+  %f = stablehlo.constant dense<4> : tensor<5xi32>
+  %0 = stablehlo.compare LT, %i, %z : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %1 = stablehlo.compare LE, %i, %f : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %2 = stablehlo.compare GT, %m, %z : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %3 = stablehlo.compare EQ, %m, %z : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %4 = stablehlo.compare NE, %c, %i : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %5 = stablehlo.compare GE, %c, %f : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  return %0, %1, %2, %3, %4, %5 : tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>
+}
+// ->
+func.func @main() -> (tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>) {
+  %0 = stablehlo.constant dense<false> : tensor<5xi1>
+  %1 = stablehlo.constant dense<true> : tensor<5xi1>
+  %2 = stablehlo.constant dense<true> : tensor<5xi1>
+  %3 = stablehlo.constant dense<false> : tensor<5xi1>
+  %4 = stablehlo.constant dense<true> : tensor<5xi1>
+  %5 = stablehlo.constant dense<true> : tensor<5xi1>
+  return %0, %1, %2, %3, %4, %5 : tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>, tensor<5xi1>
+}
+// ==== algebra: comparisons that bounds do not decide
+func.func @main() -> (tensor<5xi1>, tensor<5xi1>, tensor<200xi1>, tensor<5xi1>) {
+  %i = stablehlo.iota dim = 0 : tensor<5xi32>
+  %f = stablehlo.constant dense<4> : tensor<5xi32>
+  %0 = stablehlo.compare LT, %i, %f : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %z = stablehlo.constant dense<0> : tensor<5xi32>
+  %1 = stablehlo.compare GT, %i, %z : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi1>
+  %w = stablehlo.iota dim = 0 : tensor<200xi8>
+  %y = stablehlo.constant dense<0> : tensor<200xi8>
+  %2 = stablehlo.compare LT, %w, %y : (tensor<200xi8>, tensor<200xi8>) -> tensor<200xi1>
+  %u = stablehlo.iota dim = 0 : tensor<5xui32>
+  %v = stablehlo.constant dense<1> : tensor<5xui32>
+  %m = stablehlo.subtract %u, %v : tensor<5xui32>
+  %3 = stablehlo.compare GT, %m, %u : (tensor<5xui32>, tensor<5xui32>) -> tensor<5xi1>
+  return %0, %1, %2, %3 : tensor<5xi1>, tensor<5xi1>, tensor<200xi1>, tensor<5xi1>
+}
+// -> same

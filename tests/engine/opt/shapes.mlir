@@ -291,3 +291,99 @@ func.func @main(%x: tensor<5x6xf32>, %y: tensor<3x4xf32>) -> tensor<5x6xf32> {
   return %0 : tensor<5x6xf32>
 }
 // -> same
+// ==== shapes: indices that rise by 1 are windows
+func.func @main(%x: tensor<3x20xf32>) -> tensor<3x5x4xf32> {
+  %i = stablehlo.iota dim = 0 : tensor<5x4xi32>
+  %c = stablehlo.constant dense<3> : tensor<5x4xi32>
+  %s = stablehlo.multiply %i, %c : tensor<5x4xi32>
+  %k = stablehlo.iota dim = 1 : tensor<5x4xi32>
+  %at = stablehlo.add %s, %k : tensor<5x4xi32>
+  %v = stablehlo.reshape %at : (tensor<5x4xi32>) -> tensor<5x4x1xi32>
+  %r = "stablehlo.gather"(%x, %v) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 3, 1>}> : (tensor<3x20xf32>, tensor<5x4x1xi32>) -> tensor<3x5x4xf32>
+  return %r : tensor<3x5x4xf32>
+}
+// ->
+func.func @main(%x: tensor<3x20xf32>) -> tensor<3x5x4xf32> {
+  %i = stablehlo.iota dim = 0 : tensor<5x4xi32>
+  %c = stablehlo.constant dense<3> : tensor<5x4xi32>
+  %s = stablehlo.multiply %i, %c : tensor<5x4xi32>
+  %k = stablehlo.iota dim = 1 : tensor<5x4xi32>
+  %at = stablehlo.add %s, %k : tensor<5x4xi32>
+  %v = stablehlo.reshape %at : (tensor<5x4xi32>) -> tensor<5x4x1xi32>
+  %f = stablehlo.slice %v [0:5, 0:1, 0:1] : (tensor<5x4x1xi32>) -> tensor<5x1x1xi32>
+  %w = stablehlo.reshape %f : (tensor<5x1x1xi32>) -> tensor<5x1xi32>
+  %r = "stablehlo.gather"(%x, %w) <{dimension_numbers = #stablehlo.gather<offset_dims = [0, 2], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 3, 4>}> : (tensor<3x20xf32>, tensor<5x1xi32>) -> tensor<3x5x4xf32>
+  return %r : tensor<3x5x4xf32>
+}
+// ==== shapes: rising indices of a constant, without a dimension of vectors
+func.func @main(%x: tensor<9x2xf32>) -> tensor<2x4x2xf32> {
+  %at = stablehlo.constant dense<[[5, 6, 7, 8], [0, 1, 2, 3]]> : tensor<2x4xui8>
+  %r = "stablehlo.gather"(%x, %at) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1, 2>}> : (tensor<9x2xf32>, tensor<2x4xui8>) -> tensor<2x4x2xf32>
+  return %r : tensor<2x4x2xf32>
+}
+// ->
+func.func @main(%x: tensor<9x2xf32>) -> tensor<2x4x2xf32> {
+  %at = stablehlo.constant dense<[[5, 6, 7, 8], [0, 1, 2, 3]]> : tensor<2x4xui8>
+  %f = stablehlo.slice %at [0:2, 0:1] : (tensor<2x4xui8>) -> tensor<2x1xui8>
+  %w = stablehlo.reshape %f : (tensor<2x1xui8>) -> tensor<2xui8>
+  %r = "stablehlo.gather"(%x, %w) <{dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 4, 2>}> : (tensor<9x2xf32>, tensor<2xui8>) -> tensor<2x4x2xf32>
+  return %r : tensor<2x4x2xf32>
+}
+// ==== shapes: one index of two rises, the other one is not known
+func.func @main(%x: tensor<6x9xf32>, %row: tensor<3xi32>) -> tensor<3x4xf32> {
+  %b = stablehlo.broadcast_in_dim %row, dims = [0] : (tensor<3xi32>) -> tensor<3x4x1xi32>
+  %k = stablehlo.iota dim = 1 : tensor<3x4x1xi32>
+  %v = stablehlo.concatenate %b, %k, dim = 2 : (tensor<3x4x1xi32>, tensor<3x4x1xi32>) -> tensor<3x4x2xi32>
+  %r = "stablehlo.gather"(%x, %v) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>}> : (tensor<6x9xf32>, tensor<3x4x2xi32>) -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}
+// ->
+func.func @main(%x: tensor<6x9xf32>, %row: tensor<3xi32>) -> tensor<3x4xf32> {
+  %b = stablehlo.broadcast_in_dim %row, dims = [0] : (tensor<3xi32>) -> tensor<3x4x1xi32>
+  %k = stablehlo.iota dim = 1 : tensor<3x4x1xi32>
+  %v = stablehlo.concatenate %b, %k, dim = 2 : (tensor<3x4x1xi32>, tensor<3x4x1xi32>) -> tensor<3x4x2xi32>
+  %f = stablehlo.slice %v [0:3, 0:1, 0:2] : (tensor<3x4x2xi32>) -> tensor<3x1x2xi32>
+  %w = stablehlo.reshape %f : (tensor<3x1x2xi32>) -> tensor<3x2xi32>
+  %r = "stablehlo.gather"(%x, %w) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}> : (tensor<6x9xf32>, tensor<3x2xi32>) -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}
+// ==== shapes: rising indices beyond the operand, each of which is clamped
+func.func @main(%x: tensor<7xf32>) -> tensor<2x4xf32> {
+  %at = stablehlo.constant dense<[[4, 5, 6, 7], [0, 1, 2, 3]]> : tensor<2x4xi32>
+  %r = "stablehlo.gather"(%x, %at) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1>}> : (tensor<7xf32>, tensor<2x4xi32>) -> tensor<2x4xf32>
+  return %r : tensor<2x4xf32>
+}
+// -> same
+// ==== shapes: indices below 0, each of which is clamped
+func.func @main(%x: tensor<7xf32>) -> tensor<4xf32> {
+  %at = stablehlo.constant dense<[-1, 0, 1, 2]> : tensor<4xi32>
+  %r = "stablehlo.gather"(%x, %at) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<7xf32>, tensor<4xi32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+// -> same
+// ==== shapes: indices that do not rise by 1 everywhere
+func.func @main(%x: tensor<9xf32>) -> tensor<2x4xf32> {
+  %at = stablehlo.constant dense<[[1, 2, 3, 4], [0, 1, 2, 4]]> : tensor<2x4xi32>
+  %r = "stablehlo.gather"(%x, %at) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1>}> : (tensor<9xf32>, tensor<2x4xi32>) -> tensor<2x4xf32>
+  return %r : tensor<2x4xf32>
+}
+// -> same
+// ==== shapes: indices that wrap around
+func.func @main(%x: tensor<9xf32>) -> tensor<4xf32> {
+  %i = stablehlo.iota dim = 0 : tensor<4xi8>
+  %c = stablehlo.constant dense<100> : tensor<4xi8>
+  %a = stablehlo.add %i, %c : tensor<4xi8>
+  %b = stablehlo.add %a, %c : tensor<4xi8>
+  %d = stablehlo.constant dense<58> : tensor<4xi8>
+  %at = stablehlo.add %b, %d : tensor<4xi8>
+  %r = "stablehlo.gather"(%x, %at) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<9xf32>, tensor<4xi8>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+// -> same
+// ==== shapes: windows whose dimension would not be in the operand's order
+func.func @main(%x: tensor<2x9xf32>) -> tensor<4x2xf32> {
+  %at = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  %r = "stablehlo.gather"(%x, %at) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 2, 1>}> : (tensor<2x9xf32>, tensor<4xi32>) -> tensor<4x2xf32>
+  return %r : tensor<4x2xf32>
+}
+// -> same
