@@ -56,6 +56,7 @@ static cx_hlo_dialect dialect_of(cx_hlo_str name)
   if (cx_hlo_str_equal(name, "builtin")) return CX_HLO_DIALECT_BUILTIN;
   if (cx_hlo_str_equal(name, "vhlo")) return CX_HLO_DIALECT_VHLO;
   if (cx_hlo_str_equal(name, "sdy")) return CX_HLO_DIALECT_SDY;
+  if (cx_hlo_str_equal(name, "stablehlo")) return CX_HLO_DIALECT_STABLEHLO;
   return CX_HLO_DIALECT_OTHER;
 }
 

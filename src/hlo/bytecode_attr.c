@@ -312,6 +312,7 @@ calx_status *cx_hlo_bytes_read_attr(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
     case CX_HLO_DIALECT_BUILTIN: return read_builtin(b, &in, code, out);
     case CX_HLO_DIALECT_VHLO: return read_vhlo(b, &in, code, out);
     case CX_HLO_DIALECT_SDY: return cx_hlo_bytes_read_sdy(b, &in, code, out);
+    case CX_HLO_DIALECT_STABLEHLO:
     case CX_HLO_DIALECT_OTHER: break;
   }
   return CX_HLO_BYTES_UNKNOWN(

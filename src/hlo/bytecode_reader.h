@@ -20,7 +20,8 @@ typedef enum cx_hlo_dialect {
   CX_HLO_DIALECT_OTHER,
   CX_HLO_DIALECT_BUILTIN,
   CX_HLO_DIALECT_VHLO,
-  CX_HLO_DIALECT_SDY
+  CX_HLO_DIALECT_SDY,
+  CX_HLO_DIALECT_STABLEHLO  // beside operations of Shardy
 } cx_hlo_dialect;
 
 // The last operation whose attributes were made of properties or a dictionary:

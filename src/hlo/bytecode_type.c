@@ -283,6 +283,11 @@ calx_status *cx_hlo_bytes_read_type(cx_hlo_bytecode *b, cx_hlo_bytes_entry *e,
   switch (e->dialect) {
     case CX_HLO_DIALECT_BUILTIN: return read_builtin(b, &in, code, out);
     case CX_HLO_DIALECT_VHLO: return read_vhlo(b, &in, code, out);
+    case CX_HLO_DIALECT_STABLEHLO:
+      // Its only type; stablehlo/dialect/StablehloBytecode.cpp.
+      if (code != 0) break;
+      out->tensor.elem = CX_HLO_TOKEN;
+      return NULL;
     case CX_HLO_DIALECT_SDY:
     case CX_HLO_DIALECT_OTHER: break;
   }

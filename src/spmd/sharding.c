@@ -40,7 +40,7 @@ bool cx_spmd_uses(const cx_spmd_sharding *s, size_t axis)
 
 bool cx_spmd_fits(const cx_spmd_mesh *mesh, int64_t size, cx_spmd_axes axes)
 {
-  return axes == 0 || (size > 0 && size % cx_spmd_parts(mesh, axes) == 0);
+  return axes == 0 || size % cx_spmd_parts(mesh, axes) == 0;
 }
 
 // ---- the text of attributes ----

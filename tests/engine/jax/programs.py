@@ -340,6 +340,24 @@ class Meshes(OnBoth):
 
         self.equal(run("calx"), run("cpu"))
 
+    def test_ordered_callback_in_shard_map(self):
+        """Its token crosses the border, and a dimension of 0 is divided."""
+        seen = []
+        mesh = self.mesh("calx", (DEVICES,), ("i",))
+
+        def f(v):
+            io_callback(lambda a: seen.append(a.shape), (), v, ordered=True)
+            return v * 2, v[:, 3:3]
+
+        mapped = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P(None, "i"),
+                                       out_specs=P(None, "i"), check_vma=False))
+        x = np.arange(8 * DEVICES, dtype=np.float32).reshape(2, -1)
+        doubled, empty = mapped(x)
+        self.equal(np.asarray(doubled), x * 2)
+        self.assertEqual(empty.shape, (2, 0))
+        jax.effects_barrier()
+        self.assertEqual(seen, [(2, 4)] * DEVICES)
+
     def test_embedding(self):
         """Rows of a divided table, their gradient, and an update in place."""
         table, at = normal(32, 6), np.arange(-2, 10).reshape(4, 3) * 5 % 37
