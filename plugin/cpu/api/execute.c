@@ -3,8 +3,9 @@
 // Everything is checked before a launch starts: the number, shape, element type
 // and device of the arguments, and that none was deleted or is donated twice.
 // Then the caller itself runs a small program on an idle device, which is
-// faster than waking a thread. All other launches are queued. From then on only
-// the launch itself can fail, and its results have its error.
+// faster than waking a thread, and returns its error. All other launches are
+// queued. From then on only the launch itself can fail, and its results have
+// its error.
 #include "api/launch.h"
 #include "base/alloc.h"
 
@@ -57,9 +58,9 @@ static calx_status *promise_end(const execute_args *c, size_t i,
   return promise_results(c, i, l);
 }
 
-static void cancel(const execute_args *c, size_t i, cpu_api_launch *l)
+// Frees a launch that the caller is told nothing of.
+static void drop(const execute_args *c, size_t i, cpu_api_launch *l)
 {
-  cpu_api_launch_return_args(l);
   for (size_t k = 0; k < l->n_results; k++) {
     cpu_api_buffer_free(c->output_lists[i][k]);
     c->output_lists[i][k] = NULL;
@@ -69,6 +70,12 @@ static void cancel(const execute_args *c, size_t i, cpu_api_launch *l)
     c->device_complete_events[i] = NULL;
   }
   cpu_api_launch_free(l);
+}
+
+static void cancel(const execute_args *c, size_t i, cpu_api_launch *l)
+{
+  cpu_api_launch_return_args(l);
+  drop(c, i, l);
 }
 
 // ---- running ----
@@ -88,19 +95,24 @@ static bool is_small(const cpu_api_launch *l)
   return true;
 }
 
-static PJRT_Event *run_here(cpu_api_launch *l)
+// Runs it on the device that the caller has entered.
+static calx_status *run_here(const execute_args *c, cpu_api_launch *l)
 {
-  calx_status *status = cpu_api_launch_run(l);
-  cpu_api_queue_leave(l->device);
-  PJRT_Event *done = cpu_api_event_done(status);
-  for (size_t i = 0; i < l->n_results; i++) {
-    if (cpu_api_event_error(done) != NULL) {
-      cpu_api_block_release(&l->device->cache, &l->results[i]->block);
-    }
-    l->results[i]->ready = cpu_api_event_retain(done);
+  calx_status *status = promise_results(c, 0, l);
+  if (status != NULL) {
+    cpu_api_queue_leave(l->device);
+    cancel(c, 0, l);
+    return status;
   }
+  status = cpu_api_launch_run(l);
+  cpu_api_queue_leave(l->device);
+  if (status != NULL) {
+    drop(c, 0, l);
+    return status;
+  }
+  set_event(c, 0, cpu_api_event_ready());
   cpu_api_launch_free(l);
-  return done;
+  return NULL;
 }
 
 // Queues a launch that only fails, in place of one that could not be prepared.
@@ -141,18 +153,7 @@ static calx_status *execute_one(const execute_args *c, size_t slot,
     launch_failure(c, slot, device, wrong);
     return wrong;
   }
-  if (is_small(l) && cpu_api_queue_enter(device, l)) {
-    calx_status *status = promise_results(c, 0, l);
-    if (status != NULL) {
-      cpu_api_queue_leave(device);
-      cancel(c, 0, l);
-      return status;
-    }
-    PJRT_Event *done = run_here(l);
-    set_event(c, 0, done);
-    cpu_api_event_release(done);
-    return NULL;
-  }
+  if (is_small(l) && cpu_api_queue_enter(device, l)) return run_here(c, l);
   calx_status *status = promise_end(c, 0, l);
   if (status != NULL) {
     cancel(c, 0, l);
