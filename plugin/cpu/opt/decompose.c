@@ -105,6 +105,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_DOT: visit_dot(w, op); break;
+    case CX_HLO_OP_CONVOLUTION: cpu_opt_wide_padding(w, op); break;
     case CX_HLO_OP_BROADCAST: visit_broadcast(w, op); break;
     case CX_HLO_OP_GET_DIMENSION_SIZE: visit_dimension_size(w, op); break;
     case CX_HLO_OP_SELECT:

@@ -103,3 +103,21 @@ func.func @main(%x: tensor<4x2xf32>, %s: tensor<2xf32>, %o: tensor<2xf32>, %m: t
   %8 = stablehlo.add %7, %5 : tensor<4x2xf32>
   return %8 : tensor<4x2xf32>
 }
+// ==== decompose: padding of a window or more
+func.func @main(%x: tensor<1x5x6x2xf32>, %w: tensor<3x3x2x4xf32>) -> tensor<1x10x4x4xf32> {
+  %0 = "stablehlo.convolution"(%x, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[4, 3], [1, 5]]> : tensor<2x2xi64>, rhs_dilation = array<i64: 1, 1>, window_strides = array<i64: 1, 3>}> : (tensor<1x5x6x2xf32>, tensor<3x3x2x4xf32>) -> tensor<1x10x4x4xf32>
+  return %0 : tensor<1x10x4x4xf32>
+}
+// ->
+func.func @main(%x: tensor<1x5x6x2xf32>, %w: tensor<3x3x2x4xf32>) -> tensor<1x10x4x4xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %p = stablehlo.pad %x, %z, low = [0, 2, 0, 0], high = [0, 1, 3, 0], interior = [0, 0, 0, 0] : (tensor<1x5x6x2xf32>, tensor<f32>) -> tensor<1x8x9x2xf32>
+  %0 = "stablehlo.convolution"(%p, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[2, 2], [1, 2]]> : tensor<2x2xi64>, rhs_dilation = array<i64: 1, 1>, window_strides = array<i64: 1, 3>}> : (tensor<1x8x9x2xf32>, tensor<3x3x2x4xf32>) -> tensor<1x10x4x4xf32>
+  return %0 : tensor<1x10x4x4xf32>
+}
+// ==== decompose: padding of less than a window, or that no window reaches
+func.func @main(%x: tensor<1x5x6x2xf32>, %w: tensor<3x3x2x4xf32>) -> tensor<1x7x2x4xf32> {
+  %0 = "stablehlo.convolution"(%x, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[2, 2], [0, 3]]> : tensor<2x2xi64>, rhs_dilation = array<i64: 1, 1>, window_strides = array<i64: 1, 4>}> : (tensor<1x5x6x2xf32>, tensor<3x3x2x4xf32>) -> tensor<1x7x2x4xf32>
+  return %0 : tensor<1x7x2x4xf32>
+}
+// -> same

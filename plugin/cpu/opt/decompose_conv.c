@@ -1,0 +1,86 @@
+// opt/decompose: convolutions whose images are padded by a whole window or more
+// become convolutions of images that are padded before, because oneDNN takes
+// less than a window.
+#include "opt/decompose.h"
+
+static int64_t at_or(cx_hlo_ints list, size_t i, int64_t other)
+{
+  return i < list.n ? list.v[i] : other;
+}
+
+static int64_t padding_at(const cx_hlo_op *op, size_t i, size_t end)
+{
+  const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_PADDING);
+  return a == NULL ? 0 : cx_hlo_elements_int(&a->as.elements, 2 * i + end);
+}
+
+static int64_t beyond(int64_t padding, int64_t most)
+{
+  return padding > most ? padding - most : 0;
+}
+
+// Of spatial dimension i: takes what is beyond from padding[2] and adds it to
+// the image's. Padding at the end that no window reaches stays.
+static bool split_padding(const cx_hlo_op *op, size_t i, int64_t *padding,
+                          int64_t *low, int64_t *high)
+{
+  const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
+  const int64_t in = op->operands[0]->type.tensor.dims[c->input_spatial.v[i]];
+  const int64_t taps =
+      op->operands[1]->type.tensor.dims[c->kernel_spatial.v[i]];
+  const int64_t out = op->results[0].type.tensor.dims[c->output_spatial.v[i]];
+  const int64_t apart = at_or(cx_hlo_op_ints(op, CX_HLO_A_RHS_DILATION), i, 1);
+  const int64_t stride =
+      at_or(cx_hlo_op_ints(op, CX_HLO_A_WINDOW_STRIDES), i, 1);
+  padding[0] = padding_at(op, i, 0);
+  padding[1] = padding_at(op, i, 1);
+  if (at_or(cx_hlo_op_ints(op, CX_HLO_A_LHS_DILATION), i, 1) != 1) return false;
+  const int64_t window = (taps - 1) * apart + 1;
+  const int64_t most = window < 2 ? 1 : window - 1;
+  const int64_t reached = (out - 1) * stride + window - in - padding[0];
+  low[c->input_spatial.v[i]] = beyond(padding[0], most);
+  high[c->input_spatial.v[i]] =
+      beyond(reached < padding[1] ? reached : padding[1], most);
+  padding[0] -= low[c->input_spatial.v[i]];
+  padding[1] -= high[c->input_spatial.v[i]];
+  return low[c->input_spatial.v[i]] + high[c->input_spatial.v[i]] > 0;
+}
+
+void cpu_opt_wide_padding(cpu_opt_walk *w, cx_hlo_op *op)
+{
+  static const unsigned char zero[16];
+  static const cx_hlo_attr_id kept[] = {
+    CX_HLO_A_WINDOW_STRIDES,         CX_HLO_A_LHS_DILATION,
+    CX_HLO_A_RHS_DILATION,           CX_HLO_A_WINDOW_REVERSAL,
+    CX_HLO_A_CONV_DIMENSION_NUMBERS, CX_HLO_A_FEATURE_GROUP_COUNT,
+    CX_HLO_A_BATCH_GROUP_COUNT,      CX_HLO_A_PRECISION_CONFIG
+  };
+  cx_hlo_builder *b = &w->b;
+  const size_t n = cx_hlo_op_conv(op)->input_spatial.n;
+  const cx_hlo_type *x = &op->operands[0]->type.tensor;
+  const cx_hlo_type *y = &op->results[0].type.tensor;
+  const cx_hlo_type scalar = { .elem = x->elem };
+  if (cx_hlo_type_elements(x) == 0 || cx_hlo_type_elements(y) == 0) return;
+  int64_t *lists = cpu_opt_list(w, 3 * x->rank + 2 * n);
+  if (lists == NULL) return;
+  int64_t *low = lists, *high = low + x->rank, *inner = high + x->rank,
+          *padding = inner + x->rank;
+  bool any = false;
+  for (size_t i = 0; i < n; i++) {
+    any = split_padding(op, i, padding + 2 * i, low, high) || any;
+  }
+  if (!any) return;
+  cx_hlo_value *operands[] = { cx_hlo_pad(b, op->operands[0],
+                                          cpu_opt_splat_like(b, &scalar, zero),
+                                          low, high, inner),
+                               op->operands[1] };
+  cx_hlo_op *r =
+      cx_hlo_build_begin(b, CX_HLO_OP_CONVOLUTION, operands, 2, 1, 0);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+    cpu_opt_keep_attr(b, r, op, kept[i]);
+  }
+  cx_hlo_build_attr(b, r, CX_HLO_A_PADDING,
+                    cx_hlo_attr_matrix(b->module, padding, n, 2));
+  cx_hlo_build_declare(b, r, 0, y);
+  cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
+}
