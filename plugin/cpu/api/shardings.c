@@ -60,10 +60,15 @@ static PJRT_Error *of_outputs(
     PJRT_Shardings_PJRT_Executable_OutputShardings_Args *args)
 {
   CPU_API_ENTER(PJRT_Shardings_PJRT_Executable_OutputShardings, executable);
+  // XLA gives an empty tuple of results one sharding, and its clients insist on
+  // it. Without bytes a sharding is REPLICATED.
+  static const char *const of_none[] = { "" };
+  static const size_t of_none_sizes[] = { 0 };
   const cpu_api_code *code = args->executable->code;
-  args->num_outputs = code->info->n_results;
-  args->shardings = code->result_shardings;
-  args->sharding_sizes = code->result_sharding_sizes;
+  const bool none = code->info->n_results == 0 && code->shardings.size != 0;
+  args->num_outputs = none ? 1 : code->info->n_results;
+  args->shardings = none ? of_none : code->result_shardings;
+  args->sharding_sizes = none ? of_none_sizes : code->result_sharding_sizes;
   return NULL;
 }
 

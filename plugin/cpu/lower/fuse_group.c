@@ -23,10 +23,10 @@ unsigned cpu_lower_fuse_copies(const cpu_lower_fusion *f, uint32_t i,
                                const cpu_lower_group *g)
 {
   unsigned here = 0, moved = 0;
+  const cx_hlo_op *op = f->uses->ops[i];
+  if (op->n_results == 0) return 1;
   // A scalar has one place.
-  if (cx_hlo_type_elements(cpu_lower_result_type(f->uses->ops[i])) == 1) {
-    return 1;
-  }
+  if (cx_hlo_type_elements(cpu_lower_result_type(op)) == 1) return 1;
   for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
     const uint32_t user = f->uses->uses[k].user;
     const cpu_lower_member *m = member_of(f, user, g);

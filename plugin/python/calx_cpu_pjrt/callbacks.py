@@ -6,10 +6,12 @@ callback; the target runs in the thread of the launch and takes the global
 interpreter lock.
 """
 
+import collections
 import ctypes
 import inspect
 import itertools
 import secrets
+import time
 import weakref
 
 import numpy as np
@@ -33,14 +35,26 @@ _TOKEN = 17
 # No number is used twice, and another process begins with another one: a compiled program
 # that a cache kept must not call another function.
 _numbers = itertools.count(secrets.randbits(62))
-_callbacks = weakref.WeakValueDictionary()
+_callbacks = {}
+
+# Numbers of callbacks whose executables are gone, and when they went. A launch may still
+# run, and Python is not told when it ends, so that functions are kept for some time more.
+_retired = collections.deque()
+_KEPT_SECONDS = 600
 
 
-class _Callback:
-    """Lives as long as the executable that calls it."""
+class _Owner:
+    """Lives as long as the executable that calls the function."""
 
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, number):
+        weakref.finalize(self, _retire, number).atexit = False
+
+
+def _retire(number):
+    now = time.monotonic()
+    _retired.append((now, number))
+    while _retired and _retired[0][0] < now - _KEPT_SECONDS:
+        _callbacks.pop(_retired.popleft()[1], None)
 
 
 def _array(buffer):
@@ -64,12 +78,12 @@ def _arrays(buffers):
 
 def _run(frame):
     number = ffi.scalar(frame, b"number", ctypes.c_uint64)
-    callback = _callbacks.get(number)
-    if callback is None:
+    function = _callbacks.get(number)
+    if function is None:
         raise RuntimeError("the Python function of this callback is gone")
     # Copies: JAX may hold the arguments longer than the engine does.
     arguments = [a.copy() for a in _arrays(frame.args)]
-    results = callback.function(*arguments)
+    results = function(*arguments)
     for to, value in zip(_arrays(frame.rets), results, strict=True):
         to[...] = value
 
@@ -125,10 +139,10 @@ def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
 
     from jax._src import core, ffi as jax_ffi
 
-    made = _Callback(_checked(callback, result_avals))
     number = next(_numbers)
-    _callbacks[number] = made
-    ctx.module_context.add_keepalive(made)
+    owner = _Owner(number)
+    _callbacks[number] = _checked(callback, result_avals)
+    ctx.module_context.add_keepalive(owner)
     if token:
         operands = [token, *operands]
         ctx = dataclasses.replace(
@@ -144,7 +158,7 @@ def _emit(ctx, callback, token, operands, result_avals, has_side_effect,
     results = list(op.results)
     if token:
         token, *results = results
-    return results, token, made
+    return results, token, owner
 
 
 def initialize(library):

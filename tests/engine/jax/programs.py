@@ -6,6 +6,7 @@ The package is the one that tools/make-wheel packs, used from its folder. A test
 calls its function on both clients, with the same NumPy arrays, and compares.
 """
 import contextlib
+import gc
 import inspect
 import io
 import os
@@ -240,6 +241,42 @@ class Callbacks(OnBoth):
         x = jax.device_put(np.float32(0), devices("calx")[0])
         with self.assertRaisesRegex(Exception, "of the callback"):
             jax.jit(f)(x)  # nothing waits for the result
+
+
+    def test_no_results(self):
+        """Of nothing, of an array, and of one that a mesh divides."""
+        seen = []
+        note = lambda *a: seen.append([v.shape for v in a])
+
+        def f(*arguments):
+            io_callback(note, None, *arguments)
+
+        mesh = Mesh(np.array(devices("calx")), ("i",))
+        x = normal(DEVICES, 3)
+        with jax.default_device(devices("calx")[0]):
+            jax.jit(f)()
+            jax.effects_barrier()
+            jax.jit(f)(x)
+            jax.effects_barrier()
+        jax.jit(f)(jax.device_put(x, NamedSharding(mesh, P("i"))))
+        jax.effects_barrier()
+        self.assertEqual(seen, [[], [x.shape], [x.shape]])
+
+    def test_executable_goes_while_it_runs(self):
+        seen = []
+
+        def run():
+            def f(x):
+                y = lax.fori_loop(0, 300, lambda i, v: jnp.tanh(v @ v), x)
+                io_callback(lambda v: seen.append(v.shape), None, y)
+
+            jax.jit(f)(jax.device_put(normal(128, 128), devices("calx")[0]))
+
+        run()
+        jax.clear_caches()
+        gc.collect()
+        jax.effects_barrier()
+        self.assertEqual(seen, [(128, 128)])
 
 
 class Inspection(OnBoth):
