@@ -191,9 +191,38 @@ static calx_status *read_memory(cx_arena *arena, const cx_hlo_named_list *lists,
   return NULL;
 }
 
+static bool is_paired(const cpu_run_program_info *info, const int32_t *alias,
+                      size_t param)
+{
+  for (size_t r = 0; r < info->n_results; r++) {
+    if (alias[r] == (int32_t)param) return true;
+  }
+  return false;
+}
+
+// Pairs each donor that has no result yet with the first result of its type, or
+// of as many bytes, that has no parameter.
+static void pair_donors(const cx_hlo_func *f, const cpu_run_program_info *info,
+                        bool by_bytes, int32_t *alias)
+{
+  for (size_t i = 0; i < f->n_params; i++) {
+    if (param_attr(f, i, "jax.buffer_donor") == NULL) continue;
+    if (is_paired(info, alias, i)) continue;
+    const cx_hlo_type *from = &info->params[i];
+    for (size_t r = 0; r < info->n_results; r++) {
+      const cx_hlo_type *to = &info->results[r];
+      const bool fits =
+          by_bytes ? cx_hlo_type_bytes(from) == cx_hlo_type_bytes(to)
+                   : cx_hlo_type_equal(from, to);
+      if (alias[r] >= 0 || !fits) continue;
+      alias[r] = (int32_t)i;
+      break;
+    }
+  }
+}
+
 // Pairs parameters with the results that take their memory. tf.aliasing_output
-// names a result; jax.buffer_donor leaves the choice to the compiler: the first
-// result of the same type that is not paired.
+// names a result; jax.buffer_donor leaves the choice to the compiler.
 static calx_status *pair(cpu_lower_assembly *a, const cx_hlo_func *f,
                          int32_t *alias)
 {
@@ -211,16 +240,8 @@ static calx_status *pair(cpu_lower_assembly *a, const cx_hlo_func *f,
     }
     alias[r] = (int32_t)i;
   }
-  for (size_t i = 0; i < f->n_params; i++) {
-    if (param_attr(f, i, "jax.buffer_donor") == NULL) continue;
-    for (size_t r = 0; r < f->n_results; r++) {
-      if (alias[r] < 0 &&
-          cx_hlo_type_equal(&info->params[i], &info->results[r])) {
-        alias[r] = (int32_t)i;
-        break;
-      }
-    }
-  }
+  pair_donors(f, info, false, alias);
+  pair_donors(f, info, true, alias);
   return NULL;
 }
 

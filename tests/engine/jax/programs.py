@@ -378,6 +378,22 @@ class Meshes(OnBoth):
 
         self.equal(run("calx"), run("cpu"))
 
+    def test_donation(self):
+        """Of memory that results of other shapes and types take."""
+        mesh = self.mesh("calx", (DEVICES,), ("i",))
+        over = lambda *spec: NamedSharding(mesh, P(*spec))
+        x, y, z = normal(16), normal(4, 4, 4), np.arange(64).reshape(4, 16)
+        wanted = y.reshape(64), z * 2.0, x + x[0]
+
+        def f(x, y, z):
+            return y.reshape(64), z * 2.0, x + x[0]
+
+        donated = [jax.device_put(v, over("i")) for v in (x, y, z.astype(np.int32))]
+        got = jax.jit(f, donate_argnums=(0, 1, 2))(*donated)
+        for g, w in zip(got, wanted):
+            self.equal(np.asarray(g), w.astype(np.float32))
+        self.assertTrue(all(v.is_deleted() for v in donated))
+
     def test_ordered_callback_in_shard_map(self):
         """Its token crosses the border, and a dimension of 0 is divided."""
         seen = []
