@@ -211,9 +211,9 @@ static void pair_donors(const cx_hlo_func *f, const cpu_run_program_info *info,
     const cx_hlo_type *from = &info->params[i];
     for (size_t r = 0; r < info->n_results; r++) {
       const cx_hlo_type *to = &info->results[r];
-      const bool fits =
-          by_bytes ? cx_hlo_type_bytes(from) == cx_hlo_type_bytes(to)
-                   : cx_hlo_type_equal(from, to);
+      const bool fits = by_bytes
+                            ? cx_hlo_type_bytes(from) == cx_hlo_type_bytes(to)
+                            : cx_hlo_type_equal(from, to);
       if (alias[r] >= 0 || !fits) continue;
       alias[r] = (int32_t)i;
       break;
