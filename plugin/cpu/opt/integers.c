@@ -34,19 +34,19 @@ static bool add(cx_hlo_elem elem, const integers *a, const integers *b,
                 integers *out)
 {
   *out = (integers){ .bounded = a->bounded && b->bounded };
-  const bool overflow = __builtin_add_overflow(a->low, b->low, &out->low) |
-                        __builtin_add_overflow(a->high, b->high, &out->high) |
-                        __builtin_add_overflow(a->step, b->step, &out->step);
-  return checked(elem, !overflow, out);
+  const bool low = __builtin_add_overflow(a->low, b->low, &out->low);
+  const bool high = __builtin_add_overflow(a->high, b->high, &out->high);
+  const bool step = __builtin_add_overflow(a->step, b->step, &out->step);
+  return checked(elem, !low && !high && !step, out);
 }
 
 static bool negate(cx_hlo_elem elem, const integers *a, integers *out)
 {
   *out = (integers){ .bounded = a->bounded };
-  const bool overflow = __builtin_sub_overflow(0, a->high, &out->low) |
-                        __builtin_sub_overflow(0, a->low, &out->high) |
-                        __builtin_sub_overflow(0, a->step, &out->step);
-  return checked(elem, !overflow, out);
+  const bool low = __builtin_sub_overflow(0, a->high, &out->low);
+  const bool high = __builtin_sub_overflow(0, a->low, &out->high);
+  const bool step = __builtin_sub_overflow(0, a->step, &out->step);
+  return checked(elem, !low && !high && !step, out);
 }
 
 // By one number.
@@ -55,15 +55,15 @@ static bool scale(cx_hlo_elem elem, const integers *a, const integers *b,
 {
   const int64_t by = b->low;
   *out = (integers){ .bounded = a->bounded };
-  bool overflow = __builtin_mul_overflow(a->low, by, &out->low) |
-                  __builtin_mul_overflow(a->high, by, &out->high) |
-                  __builtin_mul_overflow(a->step, by, &out->step);
+  const bool low = __builtin_mul_overflow(a->low, by, &out->low);
+  const bool high = __builtin_mul_overflow(a->high, by, &out->high);
+  const bool step = __builtin_mul_overflow(a->step, by, &out->step);
   if (by < 0) {
-    const int64_t low = out->low;
-    out->low = out->high;
-    out->high = low;
+    const int64_t least = out->high;
+    out->high = out->low;
+    out->low = least;
   }
-  return checked(elem, !overflow, out);
+  return checked(elem, !low && !high && !step, out);
 }
 
 static bool is_one_number(const integers *x)
