@@ -30,7 +30,7 @@
 #include "pjrt/pjrt.h"
 
 enum { LARGEST = 200000 };
-enum { SAMPLE = 16, NEW_SAMPLE = 8 };
+enum { SAMPLE = 32, NEW_SAMPLE = 16 };
 enum { HASH_AT = 6, HASH_LENGTH = 12 };  // in 00001-0123456789ab.mlir
 
 typedef struct list {
