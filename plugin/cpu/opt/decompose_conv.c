@@ -25,7 +25,8 @@ static bool split_padding(const cx_hlo_op *op, size_t i, int64_t *padding,
                           int64_t *low, int64_t *high)
 {
   const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
-  const int64_t in = op->operands[0]->type.tensor.dims[c->input_spatial.v[i]];
+  const int64_t d = c->input_spatial.v[i];
+  const int64_t in = op->operands[0]->type.tensor.dims[d];
   const int64_t taps =
       op->operands[1]->type.tensor.dims[c->kernel_spatial.v[i]];
   const int64_t out = op->results[0].type.tensor.dims[c->output_spatial.v[i]];
@@ -38,17 +39,17 @@ static bool split_padding(const cx_hlo_op *op, size_t i, int64_t *padding,
   const int64_t window = (taps - 1) * apart + 1;
   const int64_t most = window < 2 ? 1 : window - 1;
   const int64_t reached = (out - 1) * stride + window - in - padding[0];
-  low[c->input_spatial.v[i]] = beyond(padding[0], most);
-  high[c->input_spatial.v[i]] =
-      beyond(reached < padding[1] ? reached : padding[1], most);
-  padding[0] -= low[c->input_spatial.v[i]];
-  padding[1] -= high[c->input_spatial.v[i]];
-  return low[c->input_spatial.v[i]] + high[c->input_spatial.v[i]] > 0;
+  low[d] = beyond(padding[0], most);
+  high[d] = beyond(reached < padding[1] ? reached : padding[1], most);
+  padding[0] -= low[d];
+  padding[1] -= high[d];
+  return low[d] + high[d] > 0;
 }
 
-void cpu_opt_wide_padding(cpu_opt_walk *w, cx_hlo_op *op)
+cx_hlo_value *cpu_opt_convolution(cpu_opt_walk *w, const cx_hlo_op *op,
+                                  cx_hlo_value *const *operands,
+                                  const int64_t *padding)
 {
-  static const unsigned char zero[16];
   static const cx_hlo_attr_id kept[] = {
     CX_HLO_A_WINDOW_STRIDES,         CX_HLO_A_LHS_DILATION,
     CX_HLO_A_RHS_DILATION,           CX_HLO_A_WINDOW_REVERSAL,
@@ -56,6 +57,43 @@ void cpu_opt_wide_padding(cpu_opt_walk *w, cx_hlo_op *op)
     CX_HLO_A_BATCH_GROUP_COUNT,      CX_HLO_A_PRECISION_CONFIG
   };
   cx_hlo_builder *b = &w->b;
+  cx_hlo_op *r =
+      cx_hlo_build_begin(b, CX_HLO_OP_CONVOLUTION, operands, 2, 1, 0);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+    cpu_opt_keep_attr(b, r, op, kept[i]);
+  }
+  cx_hlo_build_attr(b, r, CX_HLO_A_PADDING,
+                    cx_hlo_attr_matrix(b->module, padding,
+                                       cx_hlo_op_conv(op)->input_spatial.n, 2));
+  cx_hlo_build_declare(b, r, 0, &op->results[0].type.tensor);
+  return cx_hlo_build_end(b, r);
+}
+
+// Whether padded images have at most so many times the elements of images and
+// results: long strides may skip most of the padding.
+#define MOST_GROWTH 4
+
+static bool is_moderate(const cx_hlo_op *op, const int64_t *low,
+                        const int64_t *high)
+{
+  const cx_hlo_type *x = &op->operands[0]->type.tensor;
+  int64_t n = 1;
+  for (size_t d = 0; d < x->rank; d++) {
+    int64_t size = x->dims[d];
+    if (__builtin_add_overflow(size, low[d], &size) ||
+        __builtin_add_overflow(size, high[d], &size) ||
+        __builtin_mul_overflow(n, size, &n)) {
+      return false;
+    }
+  }
+  return n / MOST_GROWTH <=
+         cx_hlo_type_elements(x) +
+             cx_hlo_type_elements(&op->results[0].type.tensor);
+}
+
+void cpu_opt_wide_padding(cpu_opt_walk *w, cx_hlo_op *op)
+{
+  static const unsigned char zero[16];
   const size_t n = cx_hlo_op_conv(op)->input_spatial.n;
   const cx_hlo_type *x = &op->operands[0]->type.tensor;
   const cx_hlo_type *y = &op->results[0].type.tensor;
@@ -69,18 +107,10 @@ void cpu_opt_wide_padding(cpu_opt_walk *w, cx_hlo_op *op)
   for (size_t i = 0; i < n; i++) {
     any = split_padding(op, i, padding + 2 * i, low, high) || any;
   }
-  if (!any) return;
-  cx_hlo_value *operands[] = { cx_hlo_pad(b, op->operands[0],
-                                          cpu_opt_splat_like(b, &scalar, zero),
-                                          low, high, inner),
-                               op->operands[1] };
-  cx_hlo_op *r =
-      cx_hlo_build_begin(b, CX_HLO_OP_CONVOLUTION, operands, 2, 1, 0);
-  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-    cpu_opt_keep_attr(b, r, op, kept[i]);
-  }
-  cx_hlo_build_attr(b, r, CX_HLO_A_PADDING,
-                    cx_hlo_attr_matrix(b->module, padding, n, 2));
-  cx_hlo_build_declare(b, r, 0, y);
-  cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
+  if (!any || !is_moderate(op, low, high)) return;
+  cx_hlo_value *zeros = cpu_opt_splat_like(&w->b, &scalar, zero);
+  cx_hlo_value *operands[] = {
+    cx_hlo_pad(&w->b, op->operands[0], zeros, low, high, inner), op->operands[1]
+  };
+  cpu_opt_replace(w, op, cpu_opt_convolution(w, op, operands, padding));
 }

@@ -61,25 +61,10 @@ static cpu_opt_value gather(cpu_opt_walk *w, const cx_hlo_op *op)
 
 static cpu_opt_value convolution(cpu_opt_walk *w, const cx_hlo_op *op)
 {
-  static const cx_hlo_attr_id taken[] = {
-    CX_HLO_A_WINDOW_STRIDES,         CX_HLO_A_LHS_DILATION,
-    CX_HLO_A_RHS_DILATION,           CX_HLO_A_WINDOW_REVERSAL,
-    CX_HLO_A_CONV_DIMENSION_NUMBERS, CX_HLO_A_FEATURE_GROUP_COUNT,
-    CX_HLO_A_BATCH_GROUP_COUNT,      CX_HLO_A_PRECISION_CONFIG
-  };
-  cx_hlo_builder *b = &w->b;
   const size_t spatial = cx_hlo_op_conv(op)->input_spatial.n;
   const int64_t *padding = integers(w, op->operands[2], 2 * spatial);
   if (padding == NULL) return NULL;
-  cx_hlo_op *r =
-      cx_hlo_build_begin(b, CX_HLO_OP_CONVOLUTION, op->operands, 2, 1, 0);
-  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-    cpu_opt_keep_attr(b, r, op, taken[i]);
-  }
-  cx_hlo_build_attr(b, r, CX_HLO_A_PADDING,
-                    cx_hlo_attr_matrix(b->module, padding, spatial, 2));
-  cx_hlo_build_declare(b, r, 0, &op->results[0].type.tensor);
-  return cx_hlo_build_end(b, r);
+  return cpu_opt_convolution(w, op, op->operands, padding);
 }
 
 void cpu_opt_static_form(cpu_opt_walk *w, cx_hlo_op *op)

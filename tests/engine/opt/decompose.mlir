@@ -115,6 +115,12 @@ func.func @main(%x: tensor<1x5x6x2xf32>, %w: tensor<3x3x2x4xf32>) -> tensor<1x10
   %0 = "stablehlo.convolution"(%p, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[2, 2], [1, 2]]> : tensor<2x2xi64>, rhs_dilation = array<i64: 1, 1>, window_strides = array<i64: 1, 3>}> : (tensor<1x8x9x2xf32>, tensor<3x3x2x4xf32>) -> tensor<1x10x4x4xf32>
   return %0 : tensor<1x10x4x4xf32>
 }
+// ==== decompose: padding that is much larger than images and results
+func.func @main(%x: tensor<1x5x6x2xf32>, %w: tensor<3x3x2x4xf32>) -> tensor<1x3x4x4xf32> {
+  %0 = "stablehlo.convolution"(%x, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[1000000000000, 1000000000000], [0, 0]]> : tensor<2x2xi64>, window_strides = array<i64: 1000000000000, 1>}> : (tensor<1x5x6x2xf32>, tensor<3x3x2x4xf32>) -> tensor<1x3x4x4xf32>
+  return %0 : tensor<1x3x4x4xf32>
+}
+// -> same
 // ==== decompose: padding of less than a window, or that no window reaches
 func.func @main(%x: tensor<1x5x6x2xf32>, %w: tensor<3x3x2x4xf32>) -> tensor<1x7x2x4xf32> {
   %0 = "stablehlo.convolution"(%x, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[2, 2], [0, 3]]> : tensor<2x2xi64>, rhs_dilation = array<i64: 1, 1>, window_strides = array<i64: 1, 4>}> : (tensor<1x5x6x2xf32>, tensor<3x3x2x4xf32>) -> tensor<1x7x2x4xf32>
