@@ -1,7 +1,5 @@
 #include "spmd/write.h"
 
-#include <string.h>
-
 #include "hlo/build_op.h"
 #include "spmd/spmd.h"
 

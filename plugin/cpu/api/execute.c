@@ -58,7 +58,7 @@ static calx_status *promise_end(const execute_args *c, size_t i,
   return promise_results(c, i, l);
 }
 
-// Frees a launch that the caller is told nothing of.
+// Frees a launch and the buffers of its results, which the caller does not get.
 static void drop(const execute_args *c, size_t i, cpu_api_launch *l)
 {
   for (size_t k = 0; k < l->n_results; k++) {
@@ -72,6 +72,7 @@ static void drop(const execute_args *c, size_t i, cpu_api_launch *l)
   cpu_api_launch_free(l);
 }
 
+// The same before it ran: donated arguments are the caller's again.
 static void cancel(const execute_args *c, size_t i, cpu_api_launch *l)
 {
   cpu_api_launch_return_args(l);

@@ -1,7 +1,5 @@
 // api/shardings: the extension that tells how a partitioned program splits its
 // parameters and results.
-#include <string.h>
-
 #include "api/api.h"
 #include "spmd/spmd.h"
 

@@ -56,7 +56,8 @@ static void free_plan(void *user)
 static void divide_images(onednn_plan *p)
 {
   p->parts = cpu_kernel_onednn_parts(&p->form);
-  for (int t = 0; t < N_TENSORS && p->parts > 1; t++) {
+  if (p->parts == 1) return;
+  for (int t = 0; t < N_TENSORS; t++) {
     if (t == WEIGHTS) continue;
     cpu_kernel_conv_tensor *images = &p->form.tensors[t];
     images->size[0] /= p->parts;

@@ -137,8 +137,8 @@ void cpu_kernel_conv_onednn_candidates(const cpu_kernel_conv_desc *d,
                 !(out->by_weights && is_spread(&f));
 }
 
-// Of equal parts there may have to be more than the longest sum asks for: so
-// many times as many at most, else the calls would cost more than they compute.
+// The parts are equal, so there may be more of them than the longest sum needs:
+// at most so many times as many, because each is a call.
 #define MOST_TIMES 4
 
 // oneDNN adds all products of one element of a gradient by the weights to one

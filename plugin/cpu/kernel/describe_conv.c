@@ -15,9 +15,10 @@ static int64_t padding_at(const cx_hlo_op *op, size_t i, size_t end)
   return cx_hlo_elements_int(&a->as.elements, 2 * i + end);
 }
 
-static void read_dim(const cx_hlo_op *op, const cx_hlo_conv_numbers *c,
-                     size_t i, cpu_kernel_conv_dim *out)
+void cpu_kernel_conv_read_dim(const cx_hlo_op *op, size_t i,
+                              cpu_kernel_conv_dim *out)
 {
+  const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
   const cx_hlo_type *x = &op->operands[0]->type.tensor;
   const cx_hlo_type *w = &op->operands[1]->type.tensor;
   const cx_hlo_type *y = &op->results[0].type.tensor;
@@ -109,7 +110,7 @@ bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out)
   }
   for (size_t i = 0; i < c->input_spatial.n; i++) {
     cpu_kernel_conv_dim d;
-    read_dim(op, c, i, &d);
+    cpu_kernel_conv_read_dim(op, i, &d);
     normalise(&d);
     if (is_nothing(&d)) continue;
     if (out->n_dims == CPU_KERNEL_CONV_DIMS) return false;

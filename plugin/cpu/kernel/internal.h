@@ -112,6 +112,9 @@ bool cpu_kernel_count(int64_t n, const int64_t *size, int64_t *io_bound,
                       int64_t *out);
 bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out);
 bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out);
+// Spatial dimension i of a convolution, as the operation has it.
+void cpu_kernel_conv_read_dim(const cx_hlo_op *op, size_t i,
+                              cpu_kernel_conv_dim *out);
 bool cpu_kernel_linalg_describe(const cx_hlo_op *op,
                                 cpu_kernel_linalg_desc *out);
 bool cpu_kernel_fft_describe(const cx_hlo_op *op, cpu_kernel_fft_desc *out);

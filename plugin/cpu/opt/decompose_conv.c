@@ -1,49 +1,35 @@
 // opt/decompose: convolutions whose images are padded by a whole window or more
 // become convolutions of images that are padded before, because oneDNN takes
 // less than a window.
+#include "kernel/internal.h"
 #include "opt/decompose.h"
-
-static int64_t at_or(cx_hlo_ints list, size_t i, int64_t other)
-{
-  return i < list.n ? list.v[i] : other;
-}
-
-static int64_t padding_at(const cx_hlo_op *op, size_t i, size_t end)
-{
-  const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_PADDING);
-  return a == NULL ? 0 : cx_hlo_elements_int(&a->as.elements, 2 * i + end);
-}
 
 static int64_t beyond(int64_t padding, int64_t most)
 {
   return padding > most ? padding - most : 0;
 }
 
-// Of spatial dimension i: takes what is beyond from padding[2] and adds it to
-// the image's. Padding at the end that no window reaches stays.
+// Splits the padding of spatial dimension i: padding[2] is what stays, the rest
+// is added to low and high of the image's dimension. Padding at the end that no
+// window reaches stays. False: all stays.
 static bool split_padding(const cx_hlo_op *op, size_t i, int64_t *padding,
                           int64_t *low, int64_t *high)
 {
-  const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
-  const int64_t d = c->input_spatial.v[i];
-  const int64_t in = op->operands[0]->type.tensor.dims[d];
-  const int64_t taps =
-      op->operands[1]->type.tensor.dims[c->kernel_spatial.v[i]];
-  const int64_t out = op->results[0].type.tensor.dims[c->output_spatial.v[i]];
-  const int64_t apart = at_or(cx_hlo_op_ints(op, CX_HLO_A_RHS_DILATION), i, 1);
-  const int64_t stride =
-      at_or(cx_hlo_op_ints(op, CX_HLO_A_WINDOW_STRIDES), i, 1);
-  padding[0] = padding_at(op, i, 0);
-  padding[1] = padding_at(op, i, 1);
-  if (at_or(cx_hlo_op_ints(op, CX_HLO_A_LHS_DILATION), i, 1) != 1) return false;
-  const int64_t window = (taps - 1) * apart + 1;
+  cpu_kernel_conv_dim d;
+  cpu_kernel_conv_read_dim(op, i, &d);
+  padding[0] = d.low;
+  padding[1] = d.high;
+  if (d.in_dilation != 1) return false;
+  const int64_t window = (d.kernel - 1) * d.kernel_dilation + 1;
   const int64_t most = window < 2 ? 1 : window - 1;
-  const int64_t reached = (out - 1) * stride + window - in - padding[0];
-  low[d] = beyond(padding[0], most);
-  high[d] = beyond(reached < padding[1] ? reached : padding[1], most);
-  padding[0] -= low[d];
-  padding[1] -= high[d];
-  return low[d] + high[d] > 0;
+  const int64_t reached = (d.out - 1) * d.stride + window - d.in - d.low;
+  const int64_t before = beyond(d.low, most);
+  const int64_t behind = beyond(reached < d.high ? reached : d.high, most);
+  padding[0] -= before;
+  padding[1] -= behind;
+  low[d.at[0]] = before;
+  high[d.at[0]] = behind;
+  return before + behind > 0;
 }
 
 cx_hlo_value *cpu_opt_convolution(cpu_opt_walk *w, const cx_hlo_op *op,
@@ -69,8 +55,8 @@ cx_hlo_value *cpu_opt_convolution(cpu_opt_walk *w, const cx_hlo_op *op,
   return cx_hlo_build_end(b, r);
 }
 
-// Whether padded images have at most so many times the elements of images and
-// results: long strides may skip most of the padding.
+// Padded images have at most so many times the elements of images and results.
+// They could have many more, because long strides skip most of the padding.
 #define MOST_GROWTH 4
 
 static bool is_moderate(const cx_hlo_op *op, const int64_t *low,

@@ -3,8 +3,8 @@
 
 #include "opt/edit.h"
 
-// So many operations deep, and so many in all. So many elements of a constant
-// count as one operation.
+// The search visits so many operations in a row, and so many in all. So many
+// elements of a constant count as one operation.
 enum { DEEPEST = 24, MOST_VISITS = 96, VISIT_ELEMENTS = 1024 };
 
 typedef cpu_opt_integers integers;
@@ -23,7 +23,7 @@ static bool fits(cx_hlo_elem elem, int64_t low, int64_t high)
   return low >= (is_unsigned ? 0 : -most - 1) && high <= most;
 }
 
-// What wraps around has no bounds, and no step but 0.
+// What may wrap around has no bounds, and its step is known only where it is 0.
 static bool checked(cx_hlo_elem elem, bool no_overflow, integers *x)
 {
   x->bounded = x->bounded && no_overflow && fits(elem, x->low, x->high);
@@ -49,7 +49,7 @@ static bool negate(cx_hlo_elem elem, const integers *a, integers *out)
   return checked(elem, !low && !high && !step, out);
 }
 
-// By one number.
+// The product with b, which is one number.
 static bool scale(cx_hlo_elem elem, const integers *a, const integers *b,
                   integers *out)
 {
@@ -80,7 +80,7 @@ static bool multiply(cx_hlo_elem elem, const integers *a, const integers *b,
   return a->step == 0 && b->step == 0;
 }
 
-// The larger or, negated, the smaller of two.
+// Known where one is the larger everywhere.
 static bool maximum(const integers *a, const integers *b, integers *out)
 {
   if (a->bounded && b->bounded && (a->low >= b->high || b->low >= a->high)) {
@@ -141,8 +141,8 @@ static bool of_literal(const cx_hlo_elements *e, int64_t dim, int *visits,
 
 // ---- what moves elements ----
 
-// The dimension of a reshape's operand that counts as `dim` of its result does:
-// of the same size, and with as many elements behind it; -2: none.
+// The dimension of a reshape's operand that is `dim` of its result: it has the
+// same size, and the dimensions behind it have as many elements; -2: none.
 static int64_t before_reshape(const cx_hlo_type *from, const cx_hlo_type *to,
                               int64_t dim)
 {
@@ -154,8 +154,8 @@ static int64_t before_reshape(const cx_hlo_type *from, const cx_hlo_type *to,
   return -2;
 }
 
-// The dimension of the operand along which it moves as the result along `dim`;
-// -1: it has none, the result is equal along it.
+// The dimension of the operand that is `dim` of the result; -1: none, so that
+// all elements along `dim` are equal.
 static int64_t before_broadcast(const cx_hlo_op *op, int64_t dim)
 {
   const cx_hlo_type *from = &op->operands[0]->type.tensor;

@@ -10,9 +10,10 @@ typedef struct cpu_opt_integers {
   int64_t step;       // from each element to the next one along `dim`
 } cpu_opt_integers;
 
-// Whether neighbours along `dim` differ by the same everywhere; -1: asks for
-// the bounds only, and the step is 0. False also where that takes too long to
-// find out. i1 is no integer.
+// False: neighbours along `dim` may differ by another number at one place than
+// at another. dim = -1 asks for the bounds alone: the step is 0, and the result
+// is true. The search ends after a fixed number of operations, and then nothing
+// is known. Of other types than integers, i1 among them, nothing is known.
 bool cpu_opt_know_integers(const cx_hlo_value *v, int64_t dim,
                            cpu_opt_integers *out);
 

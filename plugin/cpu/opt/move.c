@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "hlo/infer.h"
 #include "opt/passes.h"
 #include "opt/shapes.h"
 
@@ -37,20 +38,14 @@ static void replace_by(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *like,
 
 // ---- dot_general ----
 
-static bool list_has(cx_hlo_ints list, int64_t v)
-{
-  for (size_t i = 0; i < list.n; i++) {
-    if (list.v[i] == v) return true;
-  }
-  return false;
-}
-
 // Whether the dimensions that are in neither list keep their order.
 static bool keeps_order(cx_hlo_ints p, cx_hlo_ints batch, cx_hlo_ints contract)
 {
   int64_t last = -1;
   for (size_t i = 0; i < p.n; i++) {
-    if (list_has(batch, (int64_t)i) || list_has(contract, (int64_t)i)) continue;
+    if (cx_hlo_ints_have(batch, (int64_t)i) ||
+        cx_hlo_ints_have(contract, (int64_t)i))
+      continue;
     if (p.v[i] < last) return false;
     last = p.v[i];
   }
@@ -123,7 +118,7 @@ static bool flip_window(cpu_opt_walk *w, const cx_hlo_op *op,
   if (flags == NULL) return false;
   size_t found = 0;
   for (size_t i = 0; i < spatial; i++) {
-    const bool flip = list_has(dims, n->kernel_spatial.v[i]);
+    const bool flip = cx_hlo_ints_have(dims, n->kernel_spatial.v[i]);
     const bool before = i < old.n && old.v[i] != 0;
     flags[i] = flip != before;
     found += flip;

@@ -5,6 +5,7 @@
 // windows of 64 elements, at the starts alone.
 #include <string.h>
 
+#include "hlo/infer.h"
 #include "opt/integers.h"
 #include "opt/shapes.h"
 
@@ -17,7 +18,8 @@ typedef struct rising {
   int64_t along, moves;
 } rising;
 
-// The indices of one dimension of the operand; NULL: they are not apart.
+// The indices of dimension index_map[i] of the operand; NULL: not known,
+// because the index vectors are not put together of one index each.
 static const cx_hlo_value *component(const cx_hlo_value *indices,
                                      const cx_hlo_gather_numbers *g, size_t i)
 {
@@ -27,7 +29,8 @@ static const cx_hlo_value *component(const cx_hlo_value *indices,
       cx_hlo_op_int(join, CX_HLO_A_DIMENSION) != g->index_vector_dim) {
     return NULL;
   }
-  return join->operands[i];
+  const cx_hlo_value *one = join->operands[i];
+  return one->type.tensor.dims[g->index_vector_dim] == 1 ? one : NULL;
 }
 
 static bool rises(const cx_hlo_op *op, const cx_hlo_gather_numbers *g,
@@ -50,32 +53,23 @@ static bool rises(const cx_hlo_op *op, const cx_hlo_gather_numbers *g,
   return out->moves >= 0;
 }
 
-static bool has(cx_hlo_ints list, int64_t v)
-{
-  for (size_t i = 0; i < list.n; i++) {
-    if (list.v[i] == v) return true;
-  }
-  return false;
-}
-
-// The dimension of the result that is dimension `along` of the indices; the
-// index vectors are the last one.
+// The dimension of the result that is dimension `along` of the indices: the
+// result has these in order, between its offset dimensions.
 static int64_t result_dim(const cx_hlo_gather_numbers *g, int64_t along)
 {
-  int64_t at = 0;
-  for (;; at++) {
-    if (has(g->offset, at)) continue;
-    if (along-- == 0) return at;
-  }
+  int64_t at = along;
+  for (size_t i = 0; i < g->offset.n && g->offset.v[i] <= at; i++) at++;
+  return at;
 }
 
-// The offset dimensions of the result with `at` among them; none: the windows'
-// dimensions would not be in the operand's order.
+// The offset dimensions of the result and `at`; NULL: the windows' dimensions
+// would not be in the operand's order.
 static cx_hlo_ints offsets_with(cpu_opt_walk *w, const cx_hlo_gather_numbers *g,
                                 int64_t moves, int64_t at)
 {
   size_t before = 0, below = 0;
-  for (int64_t d = 0; d < moves; d++) before += !has(g->collapsed, d);
+  for (int64_t d = 0; d < moves; d++)
+    before += !cx_hlo_ints_have(g->collapsed, d);
   while (below < g->offset.n && g->offset.v[below] < at) below++;
   int64_t *list = before == below ? cpu_opt_list(w, g->offset.n + 1) : NULL;
   if (list == NULL) return (cx_hlo_ints){ NULL, 0 };
@@ -95,7 +89,7 @@ static cx_hlo_ints without(cpu_opt_walk *w, cx_hlo_ints from, int64_t v)
   return (cx_hlo_ints){ list, n };
 }
 
-// The first ones along a dimension, which is left out.
+// The slice at 0 of a dimension, without that dimension.
 static cx_hlo_value *first_along(cpu_opt_walk *w, cx_hlo_value *x, int64_t dim)
 {
   const cx_hlo_type *t = &x->type.tensor;
@@ -149,7 +143,7 @@ cx_hlo_value *cpu_opt_gather(cpu_opt_walk *w, cx_hlo_op *op)
   for (int64_t along = n - 1; along >= 0; along--) {
     rising r;
     if (indices->dims[along] < LEAST || !rises(op, g, along, &r)) continue;
-    if (!has(g->collapsed, r.moves)) continue;
+    if (!cx_hlo_ints_have(g->collapsed, r.moves)) continue;
     cx_hlo_value *made = gather_windows(w, op, g, &r);
     if (made != NULL) return made;
   }

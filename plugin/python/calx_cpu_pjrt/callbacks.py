@@ -37,8 +37,8 @@ _TOKEN = 17
 _numbers = itertools.count(secrets.randbits(62))
 _callbacks = {}
 
-# Numbers of callbacks whose executables are gone, and when they went. A launch may still
-# run, and Python is not told when it ends, so that functions are kept for some time more.
+# When executables went, and the numbers of their callbacks. A launch may still run, and
+# Python is not told when it ends, so the functions are kept for some time.
 _retired = collections.deque()
 _KEPT_SECONDS = 600
 

@@ -242,7 +242,6 @@ class Callbacks(OnBoth):
         with self.assertRaisesRegex(Exception, "of the callback"):
             jax.jit(f)(x)  # nothing waits for the result
 
-
     def test_no_results(self):
         """Of nothing, of an array, and of one that a mesh divides."""
         seen = []

@@ -152,7 +152,7 @@ def main():
                 print(f"{name} on {dict(mesh.shape)}, {[s.spec for s in shardings]}: "
                       f"{error}", flush=True)
     print(f"{len(names) * TRIALS} programs, {failed} failed")
-    return failed != 0 or not names
+    return failed != 0
 
 
 sys.exit(main())
