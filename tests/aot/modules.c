@@ -274,7 +274,9 @@ static void test_modules(void **state)
       part + 1, parts, all.count, n_left_out, n_sampled, good,
       t.is_tpu ? "v5e" : "an H200", chosen.count - good);
   assert_int_equal(good, chosen.count);
-  assert_true(chosen.count * parts >= 300);
+  // All other tests leave some 7,500 programs; a few would prove nothing.
+  assert_true(all.count >= 5000);
+  assert_true(chosen.count * parts >= all.count / 50);
   for (size_t i = 0; i < all.count; i++) cx_free(all.names[i]);
   cx_free(all.names);
   cx_free(chosen.names);
