@@ -45,10 +45,24 @@ def range_of(a):
     return f"{least:.9g}:{most:.9g}" if abs(most) < 1e9 else f"{least:.0f}:{most:.0f}"
 
 
-def text(function, arguments):
-    """Its StableHLO text with the line that bench/text.h reads."""
+def lower(function, arguments):
     shapes = jax.tree.map(
         lambda a: jax.ShapeDtypeStruct(np.shape(a), np.asarray(a).dtype), arguments)
-    lowered = function.trace(*shapes).lower(lowering_platforms=("cpu",)).as_text()
+    return function.trace(*shapes).lower(lowering_platforms=("cpu",))
+
+
+def text(function, arguments):
+    """Its StableHLO text with the line that bench/text.h reads."""
     ranges = " ".join(map(range_of, jax.tree.leaves(arguments)))
-    return f"// arguments: {ranges}\n{lowered}"
+    return f"// arguments: {ranges}\n{lower(function, arguments).as_text()}"
+
+
+def bytecode(function, arguments):
+    """Its bytecode as JAX sends it to a plugin: with locations, and with what VHLO
+    lacks left in the dialects that have it."""
+    from jaxlib import _jax
+    from jaxlib.mlir.dialects import stablehlo
+
+    module = lower(function, arguments).compiler_ir().operation
+    return _jax.mlir.serialize_portable_artifact(
+        module.get_asm(enable_debug_info=True), stablehlo.get_current_version(), True)

@@ -20,8 +20,11 @@ static calx_status *read_strings(cx_hlo_bytecode *b)
   cx_hlo_bytes in = b->sections[CX_HLO_SECTION_STRINGS];
   CALX_TRY(cx_hlo_bytes_count(b, &in, &b->n_strings));
   b->strings = CX_ARENA_ARRAY(&b->r->module->arena, cx_hlo_str, b->n_strings);
-  if (b->strings == NULL) return cx_out_of_memory();
   const char *end = in.end;
+  const size_t size = (size_t)(end - in.at);
+  char *copy = cx_arena_strndup(&b->r->module->arena, in.at, size);
+  if (b->strings == NULL || copy == NULL) return cx_out_of_memory();
+  char *copied = copy + size;  // where `end` is in the copy
   for (size_t i = b->n_strings; i-- > 0;) {
     uint64_t length = 0;
     CALX_TRY(cx_hlo_bytes_number(b, &in, &length));
@@ -32,8 +35,9 @@ static calx_status *read_strings(cx_hlo_bytecode *b)
                                (unsigned long long)length, left);
     }
     end -= length;
-    b->strings[i] = cx_hlo_str_copy(b->r->module, end, (size_t)length - 1);
-    if (b->strings[i].s == NULL) return cx_out_of_memory();
+    copied -= length;
+    copied[length - 1] = '\0';
+    b->strings[i] = (cx_hlo_str){ copied, (size_t)length - 1 };
   }
   return NULL;
 }

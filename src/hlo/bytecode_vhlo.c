@@ -36,26 +36,42 @@ static cx_hlo_op_role role_of(cx_hlo_str name)
                                                         : CX_HLO_ROLE_PLAIN;
 }
 
+// The operation of ops.def with this name; OTHER: there is none.
+static cx_hlo_op_kind known_op(cx_hlo_str dialect, cx_hlo_str name)
+{
+  char full[64];
+  if (dialect.n + 1 + name.n > sizeof full) return CX_HLO_OP_OTHER;
+  memcpy(full, dialect.s, dialect.n);
+  full[dialect.n] = '.';
+  memcpy(full + dialect.n + 1, name.s, name.n);
+  return cx_hlo_op_find(full, dialect.n + 1 + name.n);
+}
+
 calx_status *cx_hlo_vhlo_name(cx_hlo_bytecode *b, cx_hlo_str dialect,
                               cx_hlo_str name, cx_hlo_op_name *out)
 {
   cx_text text = { 0 };
+  name.n = strnlen(name.s, name.n);
+  dialect.n = strnlen(dialect.s, dialect.n);
   out->is_vhlo = is(dialect, "vhlo");
   if (out->is_vhlo) {
     out->version = cut_version(&name);
     dialect.s = is(name, "func") || is(name, "call") ? "func" : "stablehlo";
     dialect.n = strlen(dialect.s);
   }
+  out->kind = known_op(dialect, name);
+  if (out->kind != CX_HLO_OP_OTHER) {
+    out->name.s = cx_hlo_op_info_of(out->kind)->name;
+    out->name.n = dialect.n + 1 + name.n;
+    out->role = role_of(out->name);
+    return NULL;
+  }
   cx_text_append_n(&text, dialect.s, dialect.n);
   cx_text_char(&text, '.');
   cx_text_append_n(&text, name.s, name.n);
-  text.size = strlen(cx_text_str(&text));  // up to a zero byte
   calx_status *status = cx_hlo_bytes_take_text(
       b, b->sections[CX_HLO_SECTION_DIALECTS].at, &text, &out->name);
-  if (status == NULL) {
-    out->kind = cx_hlo_op_find(&b->r->ops, out->name.s, out->name.n);
-    out->role = role_of(out->name);
-  }
+  if (status == NULL) out->role = role_of(out->name);
   return status;
 }
 

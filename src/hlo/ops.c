@@ -1,6 +1,7 @@
 // hlo/ops: the rows of ops.def as tables, and their look-up by name.
 #include "hlo/ops.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define B CX_HLO_CLASS_BOOL
@@ -129,15 +130,19 @@ static size_t first_slot(const char *s, size_t n)
   return h ^ h >> 15;
 }
 
-void cx_hlo_op_names_fill(cx_hlo_op_names *names)
+// From names to operations.
+static unsigned char slots[512];
+static pthread_once_t slots_once = PTHREAD_ONCE_INIT;
+
+static void fill_slots(void)
 {
   _Static_assert(CX_HLO_OP_COUNT < 256, "a slot holds a kind in one byte");
-  const size_t mask = sizeof names->slots - 1;
-  memset(names->slots, CX_HLO_OP_OTHER, sizeof names->slots);
+  const size_t mask = sizeof slots - 1;
+  memset(slots, CX_HLO_OP_OTHER, sizeof slots);
   for (int k = CX_HLO_OP_OTHER + 1; k < CX_HLO_OP_COUNT; k++) {
     size_t at = first_slot(ops[k].name, strlen(ops[k].name)) & mask;
-    while (names->slots[at] != CX_HLO_OP_OTHER) at = (at + 1) & mask;
-    names->slots[at] = (unsigned char)k;
+    while (slots[at] != CX_HLO_OP_OTHER) at = (at + 1) & mask;
+    slots[at] = (unsigned char)k;
   }
 }
 
@@ -146,15 +151,13 @@ static bool same(const char *name, const char *s, size_t n)
   return strncmp(name, s, n) == 0 && name[n] == '\0';
 }
 
-cx_hlo_op_kind cx_hlo_op_find(const cx_hlo_op_names *names, const char *s,
-                              size_t n)
+cx_hlo_op_kind cx_hlo_op_find(const char *s, size_t n)
 {
-  const size_t mask = sizeof names->slots - 1;
+  (void)pthread_once(&slots_once, fill_slots);
+  const size_t mask = sizeof slots - 1;
   size_t at = first_slot(s, n) & mask;
-  for (; names->slots[at] != CX_HLO_OP_OTHER; at = (at + 1) & mask) {
-    if (same(ops[names->slots[at]].name, s, n)) {
-      return (cx_hlo_op_kind)names->slots[at];
-    }
+  for (; slots[at] != CX_HLO_OP_OTHER; at = (at + 1) & mask) {
+    if (same(ops[slots[at]].name, s, n)) return (cx_hlo_op_kind)slots[at];
   }
   return CX_HLO_OP_OTHER;
 }

@@ -53,14 +53,7 @@ const cx_hlo_name_info *cx_hlo_name_info_of(cx_hlo_attr_id id);
 cx_hlo_struct_info cx_hlo_struct_info_of(cx_hlo_struct which);
 const char *cx_hlo_op_short(cx_hlo_op_kind kind);  // "add"
 
-// A hash table from names to operations. Each reader fills its own, so threads
-// share no table that must be initialised first.
-typedef struct cx_hlo_op_names {
-  unsigned char slots[512];
-} cx_hlo_op_names;
-void cx_hlo_op_names_fill(cx_hlo_op_names *names);
-cx_hlo_op_kind cx_hlo_op_find(const cx_hlo_op_names *names, const char *s,
-                              size_t n);  // OTHER: none
+cx_hlo_op_kind cx_hlo_op_find(const char *s, size_t n);  // OTHER: none
 
 const char *cx_hlo_choice_name(cx_hlo_choice family);  // "precision"
 // The value's name; NULL: out of range.

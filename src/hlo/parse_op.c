@@ -52,7 +52,7 @@ static calx_status *read_generic(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   cx_hlo_scan *s = &r->scan;
   CALX_TRY(cx_hlo_scan_string(s, &r->module->arena, &p->name));
-  p->kind = cx_hlo_op_find(&r->ops, p->name.s, p->name.n);
+  p->kind = cx_hlo_op_find(p->name.s, p->name.n);
   CALX_TRY(cx_hlo_read_uses(r));
   if (cx_hlo_scan_peek(s) == '[') {
     return cx_hlo_scan_fail(s, s->at, CALX_UNIMPLEMENTED,
@@ -97,7 +97,7 @@ calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p)
     CALX_TRY(read_generic(r, p));
   } else if (cx_hlo_scan_word(s, &word)) {
     p->name = full_name(word);
-    p->kind = cx_hlo_op_find(&r->ops, p->name.s, p->name.n);
+    p->kind = cx_hlo_op_find(p->name.s, p->name.n);
     CALX_TRY(p->kind == CX_HLO_OP_OTHER ? cx_hlo_read_other(r, p)
                                         : cx_hlo_read_pretty(r, p));
   } else {

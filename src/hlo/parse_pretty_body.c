@@ -78,7 +78,7 @@ static calx_status *read_applied(cx_hlo_reader *r, cx_hlo_parts *p)
   if (!cx_hlo_scan_word(&r->scan, &word)) {
     return cx_hlo_scan_expected(&r->scan, "an operation");
   }
-  const cx_hlo_op_kind kind = cx_hlo_op_find(&r->ops, word.s, word.n);
+  const cx_hlo_op_kind kind = cx_hlo_op_find(word.s, word.n);
   const cx_hlo_op_info *info = cx_hlo_op_info_of(kind);
   if (info->operands != 2 || info->results != 1 || info->regions != 0) {
     return CX_HLO_FAIL(r, at, "'%.*s' is no operation on two values",

@@ -16,7 +16,6 @@ calx_status *cx_hlo_reader_start(cx_hlo_reader *r, const char *text,
   const uint64_t seed = (uint64_t)(uintptr_t)r ^ (uint64_t)(uintptr_t)text;
   r->values.seed = r->types.seed = r->attrs.seed = r->locs.seed = seed;
   r->resources.seed = seed;
-  cx_hlo_op_names_fill(&r->ops);
   r->module = cx_hlo_module_new();
   if (r->module == NULL) return cx_out_of_memory();
   r->module->arena.limit = CX_HLO_MEMORY + size * CX_HLO_MEMORY_PER_BYTE;

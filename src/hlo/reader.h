@@ -82,7 +82,6 @@ typedef struct cx_hlo_reader {
   cx_hlo_names locs;  // #loc1 = loc(…); items are cx_hlo_loc, filled in later
   cx_hlo_names resources;  // items are cx_hlo_resource
   bool has_resources;      // the metadata was searched for
-  cx_hlo_op_names ops;
   CX_HLO_STACK(cx_hlo_any) any_stack;
   CX_HLO_STACK(cx_hlo_named) named_stack;
   CX_HLO_STACK(const cx_hlo_attr *) attr_stack;
