@@ -5,7 +5,8 @@
 // is a fold of these slices, and "the first that equals the maximum" a fold of
 // comparisons in row-major order: it gives the indices, the gradient and the
 // gradient's gradient, supports dilation, and fuses into one loop. The maximum
-// of windows of many positions is a stablehlo.reduce_window.
+// of windows of many positions is a stablehlo.reduce_window, and the gradient
+// without padding and dilation a stablehlo.select_and_scatter (decision 002).
 #include <string.h>
 
 #include "base/dtype.h"
@@ -18,6 +19,7 @@ typedef struct pool_attrs {
 } pool_attrs;
 
 enum { FOLD_POSITIONS = 16 };  // windows up to this many positions are folded
+enum { SCATTER_POSITIONS = 256 };  // the CPU engine unrolls as many
 
 // ---- shape rules: x (N, C, H, W) --------------------------------------------
 
@@ -285,8 +287,53 @@ static cx_hlo_value *from_position(const fold *f, cx_hlo_value *share,
   return pad4(f->e, share, zero, low, high, interior);
 }
 
+// Whether select_and_scatter is the gradient. Of padding it could choose -inf,
+// where the image has nothing greater.
+static bool is_plain(const pool_attrs *a)
+{
+  return !is_padded(a) && a->dilation[0] == 1 && a->dilation[1] == 1 &&
+         a->kernel[0] * a->kernel[1] <= SCATTER_POSITIONS;
+}
+
+// Whether v[0], the maximum so far, stays one beside v[1]: it is the first of
+// equals or a NaN.
+static void stays(cx_hlo_builder *b, void *user, cx_hlo_value *const *v,
+                  cx_hlo_value **out)
+{
+  const bool *is_float = user;
+  *out = cx_hlo_compare(b, CX_HLO_GE, v[0], v[1]);
+  if (!*is_float) return;
+  cx_hlo_value *nan = cx_hlo_compare(b, CX_HLO_NE, v[0], v[0]);
+  *out = cx_hlo_binary(b, CX_HLO_OP_OR, *out, nan);
+}
+
+static void add(cx_hlo_builder *b, void *user, cx_hlo_value *const *v,
+                cx_hlo_value **out)
+{
+  (void)user;
+  *out = cx_hlo_binary(b, CX_HLO_OP_ADD, v[0], v[1]);
+}
+
+static cx_hlo_value *scatter_to_maxima(cx_graph_emit *e)
+{
+  const pool_attrs *a = e->node->attrs;
+  const calx_dtype dtype = cx_in(e->node, 0)->dtype;
+  const cx_hlo_type type = { .elem = cx_hlo_elem_of(dtype) };
+  int64_t dims[4] = { 1, 1, a->kernel[0], a->kernel[1] };
+  int64_t strides[4] = { 1, 1, a->stride[0], a->stride[1] };
+  const cx_hlo_window w = { .dimensions = dims, .strides = strides };
+  bool is_float = cx_dtype_is_float(dtype);
+  return cx_hlo_select_and_scatter(e->b, e->in[0], e->in[1],
+                                   cx_hlo_splat(e->b, type, 0), &w, stays, add,
+                                   &is_float);
+}
+
 static void emit_max_pool2d_backward(cx_graph_emit *e)
 {
+  if (is_plain(e->node->attrs)) {
+    e->out[0] = scatter_to_maxima(e);
+    return;
+  }
   fold f = fold_begin(e);
   cx_hlo_elem elem = cx_hlo_elem_of(f.in->dtype);
   cx_hlo_value *zero = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = elem }, 0);

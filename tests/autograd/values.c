@@ -1,4 +1,6 @@
 // values: gradients and second derivatives as numbers, on a real plugin.
+#include <math.h>
+
 #include "calx/autograd.h"
 #include "calx/ops.h"
 #include "support/support.h"
@@ -331,6 +333,27 @@ static void test_broadcast(void **state)
   CHECK_STATUS_OK(calx_scope_end(s));
 }
 
+// The gradient of a maximum is the first of equals', and a NaN's where there
+// is one. PyTorch's values.
+static void test_max_pool_chooses(void **state)
+{
+  (void)state;
+  static const double image[16] = { NAN, 5, 1, 2, 0, 1, 3, 3,
+                                    1,   1, 7, 0, 1, 1, 2, 7 };
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = leaf(CALX_SHAPE(1, 1, 4, 4), image);
+  calx_tensor *apart = NULL, *overlapping = NULL, *padded = NULL;
+  calx_grad_of(calx_sum(calx_max_pool2d(x, 2)), &x, 1, &apart);
+  calx_grad_of(calx_sum(calx_max_pool2d(x, 2, .stride = 1)), &x, 1,
+               &overlapping);
+  calx_grad_of(calx_sum(calx_max_pool2d(x, 2, .stride = 1, .padding = 1)), &x,
+               1, &padded);
+  CHECK_VALUES(apart, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0);
+  CHECK_VALUES(overlapping, 0, 1, 1, 0, 0, 0, 1, 1, 0, 1, 0, 4, 0, 0, 0, 0, 0);
+  CHECK_VALUES(padded, 0, 4, 2, 0, 2, 0, 1, 1, 2, 3, 0, 4, 0, 2, 0, 1, 3);
+  CHECK_STATUS_OK(calx_scope_end(s));
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -350,6 +373,7 @@ int main(void)
     SUPPORT_TEST(test_gradient_of_the_gradient),
     SUPPORT_TEST(test_types),
     SUPPORT_TEST(test_broadcast),
+    SUPPORT_TEST(test_max_pool_chooses),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

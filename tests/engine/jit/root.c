@@ -129,6 +129,11 @@ static const harness_case selects[] = {
            "array<i64: 4, 1>",
            "f64", "GT"),
     0, HARNESS_COUNT },
+  { SELECT("2x16x24xf32", "2x2x3xf32",
+           "window_dimensions = array<i64: 1, 8, 8>, window_strides = "
+           "array<i64: 1, 8, 8>",
+           "f32", "GE"),
+    0, HARNESS_COUNT },
   { SELECT("60xf16", "20xf16",
            "window_dimensions = array<i64: 3>, window_strides = "
            "array<i64: 3>",
