@@ -1,8 +1,9 @@
 // hlo/ops: the rows of ops.def as tables, and their look-up by name.
 #include "hlo/ops.h"
 
-#include <pthread.h>
 #include <string.h>
+
+#include "base/thread.h"
 
 #define B CX_HLO_CLASS_BOOL
 #define S CX_HLO_CLASS_SIGNED
