@@ -16,7 +16,7 @@
 
 #define FEW_VECTORS 8     // of which a loop may have masks throughout
 #define EXPENSIVE_NS 0.4  // per element
-#define LONG_NS 1.0       // of which two vectors are computed together
+#define LONG_NS 1.0       // of which several vectors are computed together
 #define PERIOD_VECTORS 8  // of an iteration of several runs
 #define PERIOD_OPS 240    // … operations in its code
 
@@ -190,19 +190,21 @@ static bool is_plain(const cpu_jit_kernel *k, size_t least_bytes)
   return least_bytes < 4 || !has_small_elements(k);
 }
 
-// Long chains of instructions that wait for each other: two of them side by
-// side take hardly longer than one. With 16 registers some of the values go
-// through memory, which is still less than the wait. Masks of small elements
-// take too many instructions where every vector has one.
+// Long chains of instructions that wait for each other: several of them side by
+// side take hardly longer than one: two with 16 registers, of which some values
+// go through memory, four with the 32 of AVX-512. Masks of small elements take
+// too many instructions where every vector has one.
 static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
 {
   const int lanes = env->target->lanes;
   if (s->inner == 1) return 1;
   const bool masks = env->target->has_masks;
   const bool wide = masks || (env->target->has_fma && lanes == 8);
-  const bool twice = s->open && wide && cpu_jit_element_ns(env) > LONG_NS &&
-                     is_plain(env->kernel, masks ? 4 : 2);
-  return twice ? 2 * lanes : lanes;
+  if (!s->open || !wide || cpu_jit_element_ns(env) <= LONG_NS ||
+      !is_plain(env->kernel, masks ? 4 : 2)) {
+    return lanes;
+  }
+  return masks ? 4 * lanes : 2 * lanes;
 }
 
 static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,

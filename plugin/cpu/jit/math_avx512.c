@@ -8,7 +8,7 @@
 bool cpu_jit_has_avx512(const cpu_jit_ir *m)
 {
   return m->env.has_avx512 && !m->wide &&
-         (m->lanes == LANES || m->lanes == 2 * LANES);
+         (m->lanes == LANES || m->lanes == 2 * LANES || m->lanes == 4 * LANES);
 }
 
 // The lanes from `from` on of x and then y (which may be NULL), `count` of
@@ -34,12 +34,18 @@ static LLVMValueRef on_each(const cpu_jit_ir *m, instruction *fn,
 {
   if (m->lanes == LANES) return fn(m, x, y);
   const bool once = LLVMGetVectorSize(LLVMTypeOf(x)) == LANES;
-  LLVMValueRef half[2];
-  for (unsigned i = 0; i < 2; i++) {
-    half[i] = fn(m, once ? x : lanes_from(m, x, NULL, i * LANES, LANES),
+  const unsigned n = (unsigned)m->lanes / LANES;
+  LLVMValueRef part[4];
+  for (unsigned i = 0; i < n; i++) {
+    part[i] = fn(m, once ? x : lanes_from(m, x, NULL, i * LANES, LANES),
                  lanes_from(m, y, NULL, i * LANES, LANES));
   }
-  return lanes_from(m, half[0], half[1], 0, 2 * LANES);
+  for (unsigned width = LANES, k = n; k > 1; k /= 2, width *= 2) {
+    for (unsigned i = 0; i < k / 2; i++) {
+      part[i] = lanes_from(m, part[2 * i], part[2 * i + 1], 0, 2 * width);
+    }
+  }
+  return part[0];
 }
 
 static LLVMValueRef pick(const cpu_jit_ir *m, LLVMValueRef table,

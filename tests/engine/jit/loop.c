@@ -87,7 +87,7 @@ static const harness_case cases[] = {
     "  %3 = stablehlo.maximum %1, %2 : tensor<2x5x6x7xf32>\n"
     "  return %3 : tensor<2x5x6x7xf32>\n}",
     0, HARNESS_SPECIAL },
-  // Long enough that two vectors are computed together, and a rest of them.
+  // Long enough that several vectors are computed together, and a rest of them.
   { "func.func @main(%x: tensor<1003xf32>, %y: tensor<1003xf32>) -> "
     "tensor<1003xf32> {\n"
     "  %0 = stablehlo.tanh %x : tensor<1003xf32>\n"
