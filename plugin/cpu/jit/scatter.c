@@ -211,15 +211,17 @@ static void row(scatter *s)
   LLVMValueRef lo = s->lane_lo, hi = s->lane_hi;
   limit(s, &lo, &hi);
   const int lanes = env->lanes;
+  const bool whole =
+      s->updates->dims[s->lane] % lanes == 0 && !is_moved(s, s->lane);
+  LLVMValueRef full =
+      whole ? hi : cpu_jit_whole_end(env, lo, hi, env->n_levels - 1);
+  vectors_of(s, lo, full, false);
+  if (whole) return;
+  cpu_jit_forget(env);
   if (env->target->has_masks) {
-    const bool whole =
-        s->updates->dims[s->lane] % lanes == 0 && !is_moved(s, s->lane);
-    vectors_of(s, lo, hi, !whole);
+    vectors_of(s, full, hi, true);
     return;
   }
-  LLVMValueRef full = cpu_jit_whole_end(env, lo, hi, env->n_levels - 1);
-  vectors_of(s, lo, full, false);
-  cpu_jit_forget(env);
   env->lanes = 1;
   vectors_of(s, full, hi, false);
   env->lanes = lanes;

@@ -306,6 +306,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
     case CX_HLO_OP_BROADCAST_IN_DIM: r = broadcast(w, op); break;
     case CX_HLO_OP_REVERSE: r = reverse(w, op); break;
     case CX_HLO_OP_PAD: r = pad(w, op); break;
+    case CX_HLO_OP_ADD: r = cpu_opt_sum_of_pads(w, op); break;
     case CX_HLO_OP_CONCATENATE: r = concatenate(w, op); break;
     case CX_HLO_OP_SLICE: r = cpu_opt_slice(w, op); break;
     case CX_HLO_OP_DYNAMIC_SLICE: r = cpu_opt_dynamic_slice(w, op); break;

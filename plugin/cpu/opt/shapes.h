@@ -10,6 +10,7 @@ cx_hlo_value *cpu_opt_dynamic_slice(cpu_opt_walk *w, cx_hlo_op *op);
 cx_hlo_value *cpu_opt_dynamic_update_slice(cpu_opt_walk *w, cx_hlo_op *op);
 cx_hlo_value *cpu_opt_gather(cpu_opt_walk *w, cx_hlo_op *op);
 cx_hlo_value *cpu_opt_scatter(cpu_opt_walk *w, cx_hlo_op *op);
+cx_hlo_value *cpu_opt_sum_of_pads(cpu_opt_walk *w, cx_hlo_op *op);
 cx_hlo_value *cpu_opt_reduce(cpu_opt_walk *w, cx_hlo_op *op);
 
 #endif

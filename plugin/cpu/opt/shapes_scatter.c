@@ -1,7 +1,11 @@
-// opt/shapes_scatter: a scatter of one window at a known place, as of
-// x.at[1:-1].add(y), is an update of a slice: what is there is read, combined
-// with the update and written. The slice and the combination fuse with what
-// makes the update.
+// opt/shapes_scatter: scatters in simpler forms.
+//
+// A scatter of one window at a known place, as of x.at[1:-1].add(y), is an
+// update of a slice: what is there is read, combined with the update and
+// written. The slice and the combination fuse with what makes the update.
+//
+// Rows of several dimensions, as of a sum of segments, have one: their ends
+// take a mask once, not once for each line of the last dimension.
 #include "hlo/infer.h"
 #include "opt/shapes.h"
 
@@ -64,6 +68,54 @@ static cx_hlo_value *combined(cpu_opt_walk *w, const cx_hlo_op *op,
   return cx_hlo_binary(&w->b, combiner->kind, old, update);
 }
 
+// ---- rows ----
+
+// Whether whole rows x[i] are updated, each by one index, and the rows lie
+// behind each other in the updates too.
+static bool updates_rows(const cx_hlo_op *op, const cx_hlo_scatter_numbers *g)
+{
+  const cx_hlo_type *t = &op->operands[0]->type.tensor;
+  const cx_hlo_type *indices = &op->operands[1]->type.tensor;
+  const cx_hlo_type *updates = &op->operands[2]->type.tensor;
+  const size_t n = g->window.n;
+  if (g->operand_batch.n != 0 || n + 1 != t->rank || g->inserted.n != 1 ||
+      g->inserted.v[0] != 0 || g->index_map.n != 1 || g->index_map.v[0] != 0 ||
+      g->index_vector_dim + 1 < (int64_t)indices->rank) {
+    return false;
+  }
+  for (size_t i = 0; i < n; i++) {
+    const size_t d = updates->rank - n + i;
+    if (g->window.v[i] != (int64_t)d || updates->dims[d] != t->dims[i + 1]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static cx_hlo_value *flat_rows(cpu_opt_walk *w, const cx_hlo_op *op,
+                               const cx_hlo_scatter_numbers *g)
+{
+  cx_hlo_builder *b = &w->b;
+  const cx_hlo_type *t = &op->operands[0]->type.tensor;
+  const cx_hlo_block *body = op->regions[0].first;
+  const cx_hlo_op *combiner = cx_hlo_block_combiner(body, 0);
+  const bool replaces = body->last->operands[0] == &body->args[1];
+  const int64_t elements = cx_hlo_type_elements(t);
+  if (t->rank < 3 || elements == 0 || (combiner == NULL && !replaces) ||
+      !updates_rows(op, g)) {
+    return NULL;
+  }
+  const int64_t n = cx_hlo_type_elements(&op->operands[1]->type.tensor);
+  const int64_t to[2] = { t->dims[0], elements / t->dims[0] };
+  const int64_t from[2] = { n, to[1] };
+  cx_hlo_value *x = cx_hlo_reshape(b, op->operands[0], to, 2);
+  cx_hlo_value *indices = cx_hlo_reshape(b, op->operands[1], &n, 1);
+  cx_hlo_value *updates = cx_hlo_reshape(b, op->operands[2], from, 2);
+  x = cx_hlo_scatter_rows(b, x, indices, updates,
+                          replaces ? CX_HLO_OP_SCATTER : combiner->kind);
+  return cx_hlo_reshape(b, x, t->dims, t->rank);
+}
+
 cx_hlo_value *cpu_opt_scatter(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_scatter_numbers *g =
@@ -77,7 +129,7 @@ cx_hlo_value *cpu_opt_scatter(cpu_opt_walk *w, cx_hlo_op *op)
     return NULL;
   }
   const int64_t *window = window_of(w, op, g);
-  if (window == NULL) return NULL;
+  if (window == NULL) return flat_rows(w, op, g);
   const int64_t *start = start_of(w, op, g, window);
   if (start == NULL) return NULL;
   cx_hlo_value *update =

@@ -387,3 +387,93 @@ func.func @main(%x: tensor<2x9xf32>) -> tensor<4x2xf32> {
   return %r : tensor<4x2xf32>
 }
 // -> same
+// ==== shapes: a sum of neighbours with zeros around them
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<1x3xf32>, %z: tensor<4x3xf32>) -> tensor<9x3xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.pad %x, %0, low = [1, 0], high = [6, 0], interior = [0, 0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<9x3xf32>
+  %b = stablehlo.pad %y, %0, low = [0, 0], high = [8, 0], interior = [0, 0] : (tensor<1x3xf32>, tensor<f32>) -> tensor<9x3xf32>
+  %c = stablehlo.pad %z, %0, low = [3, 0], high = [2, 0], interior = [0, 0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<9x3xf32>
+  %1 = stablehlo.add %a, %b : tensor<9x3xf32>
+  %2 = stablehlo.add %1, %c : tensor<9x3xf32>
+  return %2 : tensor<9x3xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<1x3xf32>, %z: tensor<4x3xf32>) -> tensor<9x3xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.concatenate %y, %x, %z, dim = 0 : (tensor<1x3xf32>, tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<7x3xf32>
+  %2 = stablehlo.pad %1, %0, low = [0, 0], high = [2, 0], interior = [0, 0] : (tensor<7x3xf32>, tensor<f32>) -> tensor<9x3xf32>
+  return %2 : tensor<9x3xf32>
+}
+// ==== shapes: neighbours that are all of the sum
+func.func @main(%x: tensor<3x2xi32>, %y: tensor<3x4xi32>) -> tensor<3x6xi32> {
+  %0 = stablehlo.constant dense<0> : tensor<i32>
+  %a = stablehlo.pad %x, %0, low = [0, 0], high = [0, 4], interior = [0, 0] : (tensor<3x2xi32>, tensor<i32>) -> tensor<3x6xi32>
+  %b = stablehlo.pad %y, %0, low = [0, 2], high = [0, 0], interior = [0, 0] : (tensor<3x4xi32>, tensor<i32>) -> tensor<3x6xi32>
+  %1 = stablehlo.add %a, %b : tensor<3x6xi32>
+  return %1 : tensor<3x6xi32>
+}
+// ->
+func.func @main(%x: tensor<3x2xi32>, %y: tensor<3x4xi32>) -> tensor<3x6xi32> {
+  %1 = stablehlo.concatenate %x, %y, dim = 1 : (tensor<3x2xi32>, tensor<3x4xi32>) -> tensor<3x6xi32>
+  return %1 : tensor<3x6xi32>
+}
+// ==== shapes: neighbours that overlap, or with a gap, stay
+func.func @main(%x: tensor<3xf32>, %y: tensor<4xf32>, %z: tensor<2xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.pad %x, %0, low = [0], high = [3], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<6xf32>
+  %b = stablehlo.pad %y, %0, low = [2], high = [0], interior = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<6xf32>
+  %c = stablehlo.pad %z, %0, low = [4], high = [0], interior = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<6xf32>
+  %1 = stablehlo.add %a, %b : tensor<6xf32>
+  %2 = stablehlo.add %a, %c : tensor<6xf32>
+  return %1, %2 : tensor<6xf32>, tensor<6xf32>
+}
+// -> same
+// ==== shapes: neighbours with ones around them, cut off or spread stay
+func.func @main(%x: tensor<3xf32>, %y: tensor<5xf32>, %z: tensor<2xf32>) -> (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.constant dense<1.0> : tensor<f32>
+  %a = stablehlo.pad %x, %0, low = [0], high = [3], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<6xf32>
+  %b = stablehlo.pad %x, %1, low = [3], high = [0], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<6xf32>
+  %c = stablehlo.pad %y, %0, low = [3], high = [-2], interior = [0] : (tensor<5xf32>, tensor<f32>) -> tensor<6xf32>
+  %d = stablehlo.pad %z, %0, low = [3], high = [0], interior = [1] : (tensor<2xf32>, tensor<f32>) -> tensor<6xf32>
+  %2 = stablehlo.add %a, %b : tensor<6xf32>
+  %3 = stablehlo.add %a, %c : tensor<6xf32>
+  %4 = stablehlo.add %a, %d : tensor<6xf32>
+  return %2, %3, %4 : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+}
+// -> same
+// ==== shapes: a scatter of rows of several dimensions
+func.func @main(%x: tensor<5x2x3xf32>, %i: tensor<2x2x1xi32>, %y: tensor<2x2x2x3xf32>) -> tensor<5x2x3xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %y) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2, 3], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) : (tensor<5x2x3xf32>, tensor<2x2x1xi32>, tensor<2x2x2x3xf32>) -> tensor<5x2x3xf32>
+  return %0 : tensor<5x2x3xf32>
+}
+// ->
+func.func @main(%x: tensor<5x2x3xf32>, %i: tensor<2x2x1xi32>, %y: tensor<2x2x2x3xf32>) -> tensor<5x2x3xf32> {
+  %0 = stablehlo.reshape %x : (tensor<5x2x3xf32>) -> tensor<5x6xf32>
+  %1 = stablehlo.reshape %i : (tensor<2x2x1xi32>) -> tensor<4xi32>
+  %2 = stablehlo.reshape %y : (tensor<2x2x2x3xf32>) -> tensor<4x6xf32>
+  %3 = "stablehlo.scatter"(%0, %1, %2) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) : (tensor<5x6xf32>, tensor<4xi32>, tensor<4x6xf32>) -> tensor<5x6xf32>
+  %4 = stablehlo.reshape %3 : (tensor<5x6xf32>) -> tensor<5x2x3xf32>
+  return %4 : tensor<5x2x3xf32>
+}
+// ==== shapes: a scatter of parts of rows, or along the last dimension, stays
+func.func @main(%x: tensor<5x2x3xf32>, %i: tensor<4x1xi32>, %y: tensor<4x2x2xf32>, %z: tensor<2x3x4xf32>) -> (tensor<5x2x3xf32>, tensor<5x2x3xf32>) {
+  %0 = "stablehlo.scatter"(%x, %i, %y) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<5x2x3xf32>, tensor<4x1xi32>, tensor<4x2x2xf32>) -> tensor<5x2x3xf32>
+  %1 = "stablehlo.scatter"(%x, %i, %z) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0, 1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<5x2x3xf32>, tensor<4x1xi32>, tensor<2x3x4xf32>) -> tensor<5x2x3xf32>
+  return %0, %1 : tensor<5x2x3xf32>, tensor<5x2x3xf32>
+}
+// -> same
