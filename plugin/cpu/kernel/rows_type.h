@@ -10,7 +10,7 @@ INLINE void NAME(add_rows)(const cpu_kernel_rows *r, const T *b, const float *a,
 {
   int64_t j = 0;
   for (; j + LANES <= columns; j += LANES) {
-    cpu_kernel_rows_vec sum[TOGETHER];
+    cpu_kernel_rows_vec sum[CPU_KERNEL_ROWS_MOST];
     for (int i = 0; i < m; i++) sum[i] = load_f32(part + i * COLUMNS + j);
     for (int p = 0; p < q; p++) {
       const cpu_kernel_rows_vec x = NAME(load)(b + p * r->b_row + j);
@@ -33,16 +33,15 @@ INLINE void NAME(add_all_rows)(const cpu_kernel_rows *r, const T *b,
                                const float *a, int64_t columns, int q,
                                float *part)
 {
-  int64_t i = 0;
-  for (; i + 4 <= r->m; i += 4) {
-    NAME(add_rows)(r, b, a + i * r->a_row, columns, 4, q, part + i * COLUMNS);
-  }
-  if (i + 2 <= r->m) {
-    NAME(add_rows)(r, b, a + i * r->a_row, columns, 2, q, part + i * COLUMNS);
-    i += 2;
-  }
-  if (i < r->m) {
-    NAME(add_rows)(r, b, a + i * r->a_row, columns, 1, q, part + i * COLUMNS);
+  switch (r->m) {
+    case 1: NAME(add_rows)(r, b, a, columns, 1, q, part); break;
+    case 2: NAME(add_rows)(r, b, a, columns, 2, q, part); break;
+    case 3: NAME(add_rows)(r, b, a, columns, 3, q, part); break;
+    case 4: NAME(add_rows)(r, b, a, columns, 4, q, part); break;
+    case 5: NAME(add_rows)(r, b, a, columns, 5, q, part); break;
+    case 6: NAME(add_rows)(r, b, a, columns, 6, q, part); break;
+    case 7: NAME(add_rows)(r, b, a, columns, 7, q, part); break;
+    default: NAME(add_rows)(r, b, a, columns, 8, q, part); break;
   }
 }
 

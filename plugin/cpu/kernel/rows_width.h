@@ -21,7 +21,7 @@
 // Columns that are computed together: what is added up fits in the cache.
 #define COLUMNS 512
 // Rows of b that are read side by side.
-#define BESIDE 16
+#define BESIDE 8
 // Bytes from one row of b to the next up to which rows, if they are a block or
 // more, are read one by one, in vectors of which PANEL are computed together
 // for PANEL_ROWS rows of a.
