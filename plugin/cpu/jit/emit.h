@@ -255,8 +255,8 @@ cpu_jit_ix cpu_jit_loc_linear(cpu_jit_env *env, const cpu_jit_loc *p);
 
 // ---- row_end.c ----
 
-// How many lanes a mask takes, if they are the first ones, their number is
-// known and the processor has no masks; else 0.
+// How many lanes a mask takes, if they are the first ones and their number is
+// known; else 0.
 int cpu_jit_first_lanes(const cpu_jit_env *env, LLVMValueRef mask);
 // The first n lanes from `at` on; the others are zero.
 LLVMValueRef cpu_jit_load_first(cpu_jit_env *env, LLVMBuilderRef b,

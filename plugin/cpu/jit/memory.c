@@ -222,7 +222,8 @@ static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
   }
   if (!ix.wide && ix.lane == 1 && mask != NULL) {
     LLVMValueRef at = address(b, t, pointer, ix.base);
-    const int first = cpu_jit_first_lanes(env, mask);
+    const int first =
+        env->target->has_masks ? 0 : cpu_jit_first_lanes(env, mask);
     return first > 0 ? cpu_jit_load_first(env, b, t, at, first)
                      : load_masked(env, b, t, at, mask, false);
   }

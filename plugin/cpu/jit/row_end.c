@@ -1,14 +1,15 @@
 // jit/row_end: loads and stores of the first lanes of a vector.
 //
 // Where the processor has no masks, `vmaskmov` takes tens of instructions to
-// store, and elements of one or two bytes are moved one by one. At the end of a
-// row it is known how many lanes count, so powers of two of them are moved at
-// once.
+// store, and elements of one or two bytes are moved one by one. Where it has
+// some, a load of what lies behind a store with a mask, as of the next row,
+// waits until that is done. At the end of a row it is known how many lanes
+// count, so powers of two of them are moved at once.
 #include "jit/emit.h"
 
 int cpu_jit_first_lanes(const cpu_jit_env *env, LLVMValueRef mask)
 {
-  if (mask == NULL || env->target->has_masks || !LLVMIsConstant(mask)) return 0;
+  if (mask == NULL || !LLVMIsConstant(mask)) return 0;
   int n = 0;
   for (int i = 0; i < env->lanes; i++) {
     LLVMValueRef lane = LLVMGetAggregateElement(mask, (unsigned)i);
