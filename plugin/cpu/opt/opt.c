@@ -42,6 +42,7 @@ static const pass rounds[] = {
 static const pass last[] = {
   { "attention", cpu_opt_attention_pass, false },
   { "dce", cpu_opt_dce, false },
+  { "short_rows", cpu_opt_short_rows, false },
   { "concatenate", cpu_opt_concatenate, false },
   { "fills", cpu_opt_fills, false },
   { "pack", cpu_opt_pack, false },

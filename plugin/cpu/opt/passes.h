@@ -34,6 +34,8 @@ cpu_opt_pass_fn cpu_opt_loop_variables;
 cpu_opt_pass_fn cpu_opt_loop_rows;
 // Loop invariants, unused variables of loops, known branches.
 cpu_opt_pass_fn cpu_opt_loops;
+// Sums and broadcasts over a short last dimension get longer rows.
+cpu_opt_pass_fn cpu_opt_short_rows;
 // Concatenations of many operands become trees.
 cpu_opt_pass_fn cpu_opt_concatenate;
 // Constants that loops begin with are written in place.

@@ -21,16 +21,18 @@ FILE_TEST(move)
 FILE_TEST(products)
 FILE_TEST(loops)
 FILE_TEST(reuse)
+FILE_TEST(short_rows)
 FILE_TEST(all)
 
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_inline),  cmocka_unit_test(test_decompose),
-    cmocka_unit_test(test_algebra), cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_fold),    cmocka_unit_test(test_move),
-    cmocka_unit_test(test_loops),   cmocka_unit_test(test_reuse),
-    cmocka_unit_test(test_all),     cmocka_unit_test(test_products),
+    cmocka_unit_test(test_inline),     cmocka_unit_test(test_decompose),
+    cmocka_unit_test(test_algebra),    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_fold),       cmocka_unit_test(test_move),
+    cmocka_unit_test(test_loops),      cmocka_unit_test(test_reuse),
+    cmocka_unit_test(test_all),        cmocka_unit_test(test_products),
+    cmocka_unit_test(test_short_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
