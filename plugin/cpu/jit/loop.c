@@ -11,6 +11,7 @@
 // read beside it repeats with it, an iteration is so many runs that they are
 // whole vectors: which elements of what repeats these need is known.
 // Rows of a few columns are in columns.c.
+#include "hlo/infer.h"
 #include "jit/nest.h"
 #include "jit/root.h"
 
@@ -48,12 +49,26 @@ static bool has_small_elements(const cpu_jit_kernel *k)
   return false;
 }
 
+// Whether every third or fourth element is read: without a mask that is three
+// or four loads, and with one each element is gathered.
+static bool reads_spaced(const cpu_jit_kernel *k)
+{
+  for (size_t i = 0; i < k->n_ops; i++) {
+    const cx_hlo_op *op = k->ops[i];
+    const size_t rank = cpu_jit_type(&op->results[0])->rank;
+    if (op->kind != CX_HLO_OP_SLICE || rank == 0) continue;
+    const int64_t step = cx_hlo_op_int_at(op, CX_HLO_A_STRIDES, rank - 1);
+    if (step == 3 || step == 4) return true;
+  }
+  return false;
+}
+
 // Whether a loop with a mask is better than one without and code for its end:
 // where masks cost nothing, or the end would be much of the work or most of
 // the code.
 static bool prefers_masks(const cpu_jit_env *env, int64_t inner)
 {
-  return env->target->has_masks && env->small &&
+  return env->target->has_masks && env->small && !reads_spaced(env->kernel) &&
          (inner < FEW_VECTORS * env->lanes ||
           cpu_jit_element_ns(env) > EXPENSIVE_NS ||
           !has_small_elements(env->kernel));
