@@ -5,6 +5,8 @@
 //   narrow numbers: the kernel widens them as it reads them, exactly.
 // - Numbers of less than 8 bits, and floats of 8, are converted first, because
 //   kernels do not take them.
+// - A product that sums nothing, as of rows with a number each, is one of
+//   elements: it is part of a loop.
 // - A slice of a product that nothing else uses becomes a product of slices, if
 //   that saves more multiplications than it copies elements.
 #include "base/alloc.h"
@@ -206,8 +208,46 @@ static void cut_product(cpu_opt_walk *w, cx_hlo_op *slice)
 
 // ---- the pass ---------------------------------------------------------------
 
+// ---- products without sums --------------------------------------------------
+
+// The operand along the result's dimensions: first the batch, then, from
+// `first` on, its others.
+static cx_hlo_value *along(cpu_opt_walk *w, cx_hlo_value *x,
+                           const cx_hlo_type *to, const int64_t *batch,
+                           size_t n_batch, size_t first)
+{
+  const size_t rank = x->type.tensor.rank;
+  int64_t *dims = cpu_opt_list(w, rank);
+  if (dims == NULL) return NULL;
+  for (size_t i = 0; i < rank; i++) {
+    size_t k = 0;
+    while (k < n_batch && batch[k] != (int64_t)i) k++;
+    dims[i] = (int64_t)(k < n_batch ? k : first++);
+  }
+  return cpu_opt_broadcast(&w->b, x, to, dims);
+}
+
+static bool multiply_elements(cpu_opt_walk *w, cx_hlo_op *op)
+{
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  cx_hlo_value *x = op->operands[0], *y = op->operands[1];
+  const cx_hlo_dot_dims d = dims_of(op);
+  if (d.n_contract != 0 || x->type.tensor.elem != to->elem ||
+      y->type.tensor.elem != to->elem) {
+    return false;
+  }
+  const size_t free_of_x = x->type.tensor.rank - d.n_batch;
+  x = along(w, x, to, d.lhs_batch, d.n_batch, d.n_batch);
+  y = along(w, y, to, d.rhs_batch, d.n_batch, d.n_batch + free_of_x);
+  cpu_opt_replace(w, op, cx_hlo_binary(&w->b, CX_HLO_OP_MULTIPLY, x, y));
+  return true;
+}
+
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
+  if (op->kind == CX_HLO_OP_DOT_GENERAL && multiply_elements(w, op)) {
+    return NULL;
+  }
   if (op->kind == CX_HLO_OP_SLICE) cut_product(w, op);
   if (op->kind == CX_HLO_OP_DOT_GENERAL && !widen(w, op)) read_narrow(w, op);
   return NULL;

@@ -60,17 +60,17 @@ func.func @main(%x: tensor<2x3xi4>, %y: tensor<3x4xui4>) -> tensor<2x4xi32> {
   %2 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] : (tensor<2x3xi8>, tensor<3x4xui8>) -> tensor<2x4xi32>
   return %2 : tensor<2x4xi32>
 }
-// ==== products: a slice of an outer product
-func.func @main(%x: tensor<3x20xf32>, %y: tensor<3x30xf32>) -> tensor<2x2x30xf32> {
-  %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<3x20xf32>, tensor<3x30xf32>) -> tensor<3x20x30xf32>
+// ==== products: a slice of a batch of products
+func.func @main(%x: tensor<3x20x2xf32>, %y: tensor<3x2x30xf32>) -> tensor<2x2x30xf32> {
+  %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<3x20x2xf32>, tensor<3x2x30xf32>) -> tensor<3x20x30xf32>
   %1 = stablehlo.slice %0 [1:3, 4:9:3, 0:30] : (tensor<3x20x30xf32>) -> tensor<2x2x30xf32>
   return %1 : tensor<2x2x30xf32>
 }
 // ->
-func.func @main(%x: tensor<3x20xf32>, %y: tensor<3x30xf32>) -> tensor<2x2x30xf32> {
-  %1 = stablehlo.slice %x [1:3, 4:9:3] : (tensor<3x20xf32>) -> tensor<2x2xf32>
-  %2 = stablehlo.slice %y [1:3, 0:30] : (tensor<3x30xf32>) -> tensor<2x30xf32>
-  %3 = stablehlo.dot_general %1, %2, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<2x2xf32>, tensor<2x30xf32>) -> tensor<2x2x30xf32>
+func.func @main(%x: tensor<3x20x2xf32>, %y: tensor<3x2x30xf32>) -> tensor<2x2x30xf32> {
+  %1 = stablehlo.slice %x [1:3, 4:9:3, 0:2] : (tensor<3x20x2xf32>) -> tensor<2x2x2xf32>
+  %2 = stablehlo.slice %y [1:3, 0:2, 0:30] : (tensor<3x2x30xf32>) -> tensor<2x2x30xf32>
+  %3 = stablehlo.dot_general %1, %2, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x2x2xf32>, tensor<2x2x30xf32>) -> tensor<2x2x30xf32>
   return %3 : tensor<2x2x30xf32>
 }
 // ==== products: a slice that saves little stays
@@ -81,9 +81,27 @@ func.func @main(%x: tensor<2x30xf32>, %y: tensor<30x40xf32>) -> tensor<2x20xf32>
 }
 // -> same
 // ==== products: a product that is used twice is not cut
-func.func @main(%x: tensor<20xf32>, %y: tensor<30xf32>) -> (tensor<20x30xf32>, tensor<2x30xf32>) {
-  %0 = stablehlo.dot_general %x, %y, contracting_dims = [] x [] : (tensor<20xf32>, tensor<30xf32>) -> tensor<20x30xf32>
+func.func @main(%x: tensor<20x2xf32>, %y: tensor<2x30xf32>) -> (tensor<20x30xf32>, tensor<2x30xf32>) {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<20x2xf32>, tensor<2x30xf32>) -> tensor<20x30xf32>
   %1 = stablehlo.slice %0 [0:2, 0:30] : (tensor<20x30xf32>) -> tensor<2x30xf32>
   return %0, %1 : tensor<20x30xf32>, tensor<2x30xf32>
+}
+// -> same
+// ==== products: a product that sums nothing
+func.func @main(%x: tensor<2x5xf32>, %y: tensor<7x5x3xf32>) -> tensor<5x2x7x3xf32> {
+  %0 = stablehlo.dot_general %x, %y, batching_dims = [1] x [1], contracting_dims = [] x [] : (tensor<2x5xf32>, tensor<7x5x3xf32>) -> tensor<5x2x7x3xf32>
+  return %0 : tensor<5x2x7x3xf32>
+}
+// ->
+func.func @main(%x: tensor<2x5xf32>, %y: tensor<7x5x3xf32>) -> tensor<5x2x7x3xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [1, 0] : (tensor<2x5xf32>) -> tensor<5x2x7x3xf32>
+  %1 = stablehlo.broadcast_in_dim %y, dims = [2, 0, 3] : (tensor<7x5x3xf32>) -> tensor<5x2x7x3xf32>
+  %2 = stablehlo.multiply %0, %1 : tensor<5x2x7x3xf32>
+  return %2 : tensor<5x2x7x3xf32>
+}
+// ==== products: a product of another type that sums nothing stays
+func.func @main(%x: tensor<5xbf16>, %y: tensor<3xbf16>) -> tensor<5x3xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [] x [] : (tensor<5xbf16>, tensor<3xbf16>) -> tensor<5x3xf32>
+  return %0 : tensor<5x3xf32>
 }
 // -> same
