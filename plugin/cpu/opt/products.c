@@ -239,7 +239,12 @@ static bool multiply_elements(cpu_opt_walk *w, cx_hlo_op *op)
   const size_t free_of_x = x->type.tensor.rank - d.n_batch;
   x = along(w, x, to, d.lhs_batch, d.n_batch, d.n_batch);
   y = along(w, y, to, d.rhs_batch, d.n_batch, d.n_batch + free_of_x);
-  cpu_opt_replace(w, op, cx_hlo_binary(&w->b, CX_HLO_OP_MULTIPLY, x, y));
+  x = cx_hlo_binary(&w->b, CX_HLO_OP_MULTIPLY, x, y);
+  if (cx_hlo_elem_is_float(to->elem) || cx_hlo_elem_is_complex(to->elem)) {
+    // A sum begins with 0, which makes 0 of -0.
+    x = cx_hlo_binary(&w->b, CX_HLO_OP_ADD, x, cx_hlo_splat(&w->b, *to, 0));
+  }
+  cpu_opt_replace(w, op, x);
   return true;
 }
 

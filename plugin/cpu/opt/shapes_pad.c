@@ -11,10 +11,21 @@ typedef struct padded {
   int64_t low, high, size;  // of x along it
 } padded;
 
+// Whether all elements are 0, and not -0.
+static bool is_zero(const cx_hlo_value *v)
+{
+  const unsigned char *p = cpu_opt_splat(v);
+  const size_t size = cx_hlo_elem_bytes(v->type.tensor.elem);
+  for (size_t i = 0; p != NULL && i < size; i++) {
+    if (p[i] != 0) return false;
+  }
+  return p != NULL;
+}
+
 static bool is_padded(const cx_hlo_value *v, padded *out)
 {
   const cx_hlo_op *op = cpu_opt_made_by(v, CX_HLO_OP_PAD);
-  if (op == NULL || !cpu_opt_is_number(op->operands[1], 0)) return false;
+  if (op == NULL || !is_zero(op->operands[1])) return false;
   const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
   const cx_hlo_ints high = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_HIGH);
   const cx_hlo_ints inside = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
@@ -32,6 +43,32 @@ static bool is_padded(const cx_hlo_value *v, padded *out)
   return dims == 1;
 }
 
+// Whether no element is -0, because 0 was added.
+static bool has_no_minus_zero(const cx_hlo_value *v)
+{
+  const cx_hlo_op *op = v->op;
+  if (op == NULL) return false;
+  if (op->kind == CX_HLO_OP_ADD) return is_zero(op->operands[1]);
+  if (op->kind != CX_HLO_OP_CONCATENATE) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const cx_hlo_op *part = cpu_opt_made_by(op->operands[i], CX_HLO_OP_ADD);
+    if (part == NULL || !is_zero(part->operands[1])) return false;
+  }
+  return true;
+}
+
+// x + 0, which the sum is where the other tensor has its zeros: 0 where x is
+// -0.
+static cx_hlo_value *plus_zero(cpu_opt_walk *w, cx_hlo_value *x)
+{
+  const cx_hlo_type *t = &x->type.tensor;
+  if ((!cx_hlo_elem_is_float(t->elem) && !cx_hlo_elem_is_complex(t->elem)) ||
+      has_no_minus_zero(x)) {
+    return x;
+  }
+  return cx_hlo_binary(&w->b, CX_HLO_OP_ADD, x, cx_hlo_splat(&w->b, *t, 0));
+}
+
 cx_hlo_value *cpu_opt_sum_of_pads(cpu_opt_walk *w, cx_hlo_op *op)
 {
   padded a, b;
@@ -41,7 +78,9 @@ cx_hlo_value *cpu_opt_sum_of_pads(cpu_opt_walk *w, cx_hlo_op *op)
   }
   const padded first = a.low < b.low ? a : b, second = a.low < b.low ? b : a;
   if (first.low + first.size != second.low) return NULL;
-  cx_hlo_value *const both[2] = { first.x, second.x };
+  cx_hlo_value *both[2];
+  both[0] = plus_zero(w, first.x);
+  both[1] = plus_zero(w, second.x);
   cx_hlo_value *out = cx_hlo_concatenate(&w->b, both, 2, (int64_t)a.dim);
   if (first.low == 0 && second.high == 0) return out;
   const size_t rank = op->results[0].type.tensor.rank;

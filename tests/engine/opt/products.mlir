@@ -97,7 +97,9 @@ func.func @main(%x: tensor<2x5xf32>, %y: tensor<7x5x3xf32>) -> tensor<5x2x7x3xf3
   %0 = stablehlo.broadcast_in_dim %x, dims = [1, 0] : (tensor<2x5xf32>) -> tensor<5x2x7x3xf32>
   %1 = stablehlo.broadcast_in_dim %y, dims = [2, 0, 3] : (tensor<7x5x3xf32>) -> tensor<5x2x7x3xf32>
   %2 = stablehlo.multiply %0, %1 : tensor<5x2x7x3xf32>
-  return %2 : tensor<5x2x7x3xf32>
+  %3 = stablehlo.constant dense<0.0> : tensor<5x2x7x3xf32>
+  %4 = stablehlo.add %2, %3 : tensor<5x2x7x3xf32>
+  return %4 : tensor<5x2x7x3xf32>
 }
 // ==== products: a product of another type that sums nothing stays
 func.func @main(%x: tensor<5xbf16>, %y: tensor<3xbf16>) -> tensor<5x3xf32> {

@@ -400,7 +400,13 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<1x3xf32>, %z: tensor<4x3xf32>) -
 // ->
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<1x3xf32>, %z: tensor<4x3xf32>) -> tensor<9x3xf32> {
   %0 = stablehlo.constant dense<0.0> : tensor<f32>
-  %1 = stablehlo.concatenate %y, %x, %z, dim = 0 : (tensor<1x3xf32>, tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<7x3xf32>
+  %y0 = stablehlo.constant dense<0.0> : tensor<1x3xf32>
+  %y1 = stablehlo.add %y, %y0 : tensor<1x3xf32>
+  %x0 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+  %x1 = stablehlo.add %x, %x0 : tensor<2x3xf32>
+  %z0 = stablehlo.constant dense<0.0> : tensor<4x3xf32>
+  %z1 = stablehlo.add %z, %z0 : tensor<4x3xf32>
+  %1 = stablehlo.concatenate %y1, %x1, %z1, dim = 0 : (tensor<1x3xf32>, tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<7x3xf32>
   %2 = stablehlo.pad %1, %0, low = [0, 0], high = [2, 0], interior = [0, 0] : (tensor<7x3xf32>, tensor<f32>) -> tensor<9x3xf32>
   return %2 : tensor<9x3xf32>
 }
@@ -426,6 +432,15 @@ func.func @main(%x: tensor<3xf32>, %y: tensor<4xf32>, %z: tensor<2xf32>) -> (ten
   %1 = stablehlo.add %a, %b : tensor<6xf32>
   %2 = stablehlo.add %a, %c : tensor<6xf32>
   return %1, %2 : tensor<6xf32>, tensor<6xf32>
+}
+// -> same
+// ==== shapes: neighbours with -0 around them stay
+func.func @main(%x: tensor<3xf32>) -> tensor<6xf32> {
+  %0 = stablehlo.constant dense<-0.0> : tensor<f32>
+  %a = stablehlo.pad %x, %0, low = [0], high = [3], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<6xf32>
+  %b = stablehlo.pad %x, %0, low = [3], high = [0], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<6xf32>
+  %1 = stablehlo.add %a, %b : tensor<6xf32>
+  return %1 : tensor<6xf32>
 }
 // -> same
 // ==== shapes: neighbours with ones around them, cut off or spread stay
