@@ -9,12 +9,13 @@
 #define MAX_RANK 16
 #define MAX_LITERAL 4096  // bytes of a constant in the object
 #define MAX_RESULTS 16
-#define MAX_BODY 96       // operations of a region
-#define MAX_WINDOW 4096   // elements of a window
-#define MAX_SELECT 256    // … of select_and_scatter, which are unrolled
-#define MOST_PIECES 128   // that are copied, each in code of its own
-#define LEAST_COPIED 256  // elements of what is not computed by its users
-#define SHORTEST_RUN 8    // of a piece, between those of others
+#define MAX_BODY 96        // operations of a region
+#define MAX_WINDOW 4096    // elements of a window
+#define MAX_SELECT 256     // … of select_and_scatter, which are unrolled
+#define MAX_SELECTED 8192  // operations of its regions for all of them
+#define MOST_PIECES 128    // that are copied, each in code of its own
+#define LEAST_COPIED 256   // elements of what is not computed by its users
+#define SHORTEST_RUN 8     // of a piece, between those of others
 #define LONG_RUN 64  // of pieces on average, among which may be shorter ones
 #define MAX_SORTED (INT64_C(1) << 48)  // elements; their memory can be counted
 
@@ -212,12 +213,22 @@ static bool overlaps(const cx_hlo_op *op)
   return false;
 }
 
+static int64_t count_ops(const cx_hlo_region *body)
+{
+  int64_t n = 0;
+  for (const cx_hlo_op *op = body->first->first; op != NULL; op = op->next) n++;
+  return n;
+}
+
 // select_and_scatter of a tensor, with windows short enough to be unrolled.
 static bool is_select(const cx_hlo_op *op)
 {
+  const int64_t size = window_size(op, MAX_SELECT);
   return op->operands[0]->type.tensor.rank != 0 &&
          is_body(&op->regions[0], 2, 1) && is_body(&op->regions[1], 2, 1) &&
-         window_size(op, MAX_SELECT) <= MAX_SELECT;
+         size <= MAX_SELECT &&
+         size * (count_ops(&op->regions[0]) + count_ops(&op->regions[1])) <=
+             MAX_SELECTED;
 }
 
 bool cpu_jit_has_pieces(const cx_hlo_op *op)
