@@ -13,9 +13,9 @@
 #include "ref/handler.h"
 
 #define REPEATED_OPS 6  // of one loop
-#define MOST_COPIES 64  // of an operation, at other places
 // What its copies may cost: as much as to write an element and to read it.
 #define COPIES_NS 0.8
+#define PADDED_NS 0.5  // of a copy behind a pad, which is read with a mask
 // Of a loop with a root of class ROOT, when another operation is to join: its
 // operands may be computed several times.
 #define ROOT_OPS 12
@@ -76,8 +76,18 @@ static bool has_many_copies(const cpu_lower_fusion *f, uint32_t i,
 {
   const cx_hlo_op *op = f->uses->ops[i];
   const unsigned copies = cpu_lower_fuse_copies(f, i, g);
-  return copies > MOST_COPIES || (cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
-                                  (copies - 1) * cpu_jit_op_ns(op) > COPIES_NS);
+  double each = cpu_jit_op_ns(op);
+  for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
+    const uint32_t user = f->uses->uses[k].user;
+    if (f->uses->ops[user]->kind == CX_HLO_OP_PAD &&
+        cpu_lower_fuse_is_in(f, user, g)) {
+      each += PADDED_NS;
+      break;
+    }
+  }
+  return copies > CPU_LOWER_FUSE_PLACES ||
+         (cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
+          (copies - 1) * each > COPIES_NS);
 }
 
 // Whether operation i may be computed in g.

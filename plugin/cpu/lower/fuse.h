@@ -15,12 +15,16 @@
 #define CPU_LOWER_FUSE_OUTPUTS 48
 #define CPU_LOWER_FUSE_REDUCTIONS 32
 
+#define CPU_LOWER_FUSE_PLACES 64
+
 // One of the groups that an operation is in.
 typedef struct cpu_lower_member {
   cpu_lower_group *group;
-  // At how many places it is computed for an element of the group: what slices,
-  // pads and the like read is at another place than what they are read with.
-  unsigned copies;
+  // The places at which it is computed for an element of the group: what
+  // slices, pads and the like read is at another place than what they are read
+  // with. More than FUSE_PLACES count as one more.
+  uint64_t *places;
+  unsigned copies;  // how many places
   struct cpu_lower_member *next;
 } cpu_lower_member;
 

@@ -2,8 +2,9 @@
 // fused. An operation that costs little may be in several.
 #include "lower/fuse.h"
 
-// More count as so many; no sum of two overflows.
-#define COPIES_LIMIT (1u << 30)
+#include <string.h>
+
+#define MOST (CPU_LOWER_FUSE_PLACES + 1)
 
 static const cpu_lower_member *member_of(const cpu_lower_fusion *f, uint32_t i,
                                          const cpu_lower_group *g)
@@ -19,26 +20,51 @@ bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
   return member_of(f, i, g) != NULL;
 }
 
-unsigned cpu_lower_fuse_copies(const cpu_lower_fusion *f, uint32_t i,
-                               const cpu_lower_group *g)
+// Where operation `user` reads its operand, if it is computed at `place`.
+static uint64_t read_from(const cpu_lower_fusion *f, uint32_t user,
+                          uint64_t place)
 {
-  unsigned here = 0, moved = 0;
+  if (cpu_jit_class_of(f->uses->ops[user]) != CPU_JIT_INDEX) return place;
+  const uint64_t mixed = (place + user + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  return mixed ^ mixed >> 32;
+}
+
+static unsigned add_place(uint64_t *places, unsigned n, uint64_t place)
+{
+  for (unsigned k = 0; k < n; k++) {
+    if (places[k] == place) return n;
+  }
+  if (n < MOST) places[n++] = place;
+  return n;
+}
+
+// The places of operation i if it joins g; returns how many there are.
+static unsigned find_places(const cpu_lower_fusion *f, uint32_t i,
+                            const cpu_lower_group *g, uint64_t places[MOST])
+{
+  unsigned n = 0;
   const cx_hlo_op *op = f->uses->ops[i];
-  if (op->n_results == 0) return 1;
+  places[0] = 0;  // the group's own
   // A scalar has one place.
-  if (cx_hlo_type_elements(cpu_lower_result_type(op)) == 1) return 1;
+  if (op->n_results == 0 ||
+      cx_hlo_type_elements(cpu_lower_result_type(op)) == 1) {
+    return 1;
+  }
   for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
     const uint32_t user = f->uses->uses[k].user;
     const cpu_lower_member *m = member_of(f, user, g);
-    if (m == NULL) continue;
-    if (cpu_jit_class_of(f->uses->ops[user]) == CPU_JIT_INDEX) {
-      moved += m->copies;
-    } else if (m->copies > here) {
-      here = m->copies;
+    for (unsigned j = 0; m != NULL && j < m->copies; j++) {
+      n = add_place(places, n, read_from(f, user, m->places[j]));
     }
-    if (moved > COPIES_LIMIT) moved = COPIES_LIMIT;
   }
-  return here + moved > 1 ? here + moved : 1;
+  return n == 0 ? 1 : n;
+}
+
+unsigned cpu_lower_fuse_copies(const cpu_lower_fusion *f, uint32_t i,
+                               const cpu_lower_group *g)
+{
+  uint64_t places[MOST];
+  return find_places(f, i, g, places);
 }
 
 bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,
@@ -93,8 +119,12 @@ static calx_status *add_member(cpu_lower_fusion *f, uint32_t i,
 {
   cpu_lower_member *m = CX_ARENA_NEW(&f->c->arena, cpu_lower_member);
   if (m == NULL) return cx_out_of_memory();
+  uint64_t places[MOST];
   m->group = g;
-  m->copies = cpu_lower_fuse_copies(f, i, g);
+  m->copies = find_places(f, i, g, places);
+  m->places = CX_ARENA_ARRAY(&f->c->arena, uint64_t, m->copies);
+  if (m->places == NULL) return cx_out_of_memory();
+  memcpy(m->places, places, m->copies * sizeof *places);
   m->next = f->members[i];
   f->members[i] = m;
   return cpu_lower_push(f->c, &g->ops, &g->n_ops, &g->ops_room,

@@ -208,6 +208,31 @@ static void long_chain(void **unused)
   cpu_run_program_free(p);
 }
 
+// Each link reads the one before at two places, as the gradient of a cumulative
+// product does: one loop would compute the first 2^12 times for an element.
+static void doubling_chain(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  const int n = 12;
+  cx_text_append(&text,
+                 "func.func @main(%v0: tensor<9000xf32>, %w: "
+                 "tensor<9000xf32>) -> tensor<9000xf32> {\n"
+                 "%z = stablehlo.constant dense<0.0> : tensor<f32>\n");
+  for (int i = 0; i < n; i++) {
+    cx_text_format(&text,
+                   "%%a%d = stablehlo.multiply %%v%d, %%w : tensor<9000xf32>\n"
+                   "%%b%d = stablehlo.subtract %%v%d, %%w : tensor<9000xf32>\n"
+                   "%%p%d = stablehlo.pad %%b%d, %%z, low = [-%d], high = "
+                   "[%d], interior = [0] : (tensor<9000xf32>, tensor<f32>) -> "
+                   "tensor<9000xf32>\n"
+                   "%%v%d = stablehlo.add %%a%d, %%p%d : tensor<9000xf32>\n",
+                   i, i, i, i, i, i, 1 << i, 1 << i, i + 1, i, i);
+  }
+  cx_text_format(&text, "return %%v%d : tensor<9000xf32> }", n);
+  cpu_run_program_free(large(&text));
+}
+
 // More results than one loop may write.
 static void many_results(void **unused)
 {
@@ -440,15 +465,11 @@ static int end(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(refused),
-    cmocka_unit_test(refused_in_sum),
-    cmocka_unit_test(memory_not_given),
-    cmocka_unit_test(long_chain),
-    cmocka_unit_test(many_results),
-    cmocka_unit_test(many_pieces),
-    cmocka_unit_test(written_by_another),
-    cmocka_unit_test(updated_in_place),
-    cmocka_unit_test(measuring_is_bounded),
+    cmocka_unit_test(refused),          cmocka_unit_test(refused_in_sum),
+    cmocka_unit_test(memory_not_given), cmocka_unit_test(long_chain),
+    cmocka_unit_test(doubling_chain),   cmocka_unit_test(many_results),
+    cmocka_unit_test(many_pieces),      cmocka_unit_test(written_by_another),
+    cmocka_unit_test(updated_in_place), cmocka_unit_test(measuring_is_bounded),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
