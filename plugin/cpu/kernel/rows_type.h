@@ -33,15 +33,26 @@ INLINE void NAME(add_all_rows)(const cpu_kernel_rows *r, const T *b,
                                const float *a, int64_t columns, int q,
                                float *part)
 {
+  int64_t i = 0;
+#if ROWS_BYTES == 64
+  // Fast enough that reading b's rows a second time is felt.
   switch (r->m) {
-    case 1: NAME(add_rows)(r, b, a, columns, 1, q, part); break;
-    case 2: NAME(add_rows)(r, b, a, columns, 2, q, part); break;
+    case 5: NAME(add_rows)(r, b, a, columns, 5, q, part); return;
+    case 6: NAME(add_rows)(r, b, a, columns, 6, q, part); return;
+    case 7: NAME(add_rows)(r, b, a, columns, 7, q, part); return;
+    default: break;
+  }
+#endif
+  for (; i + 4 <= r->m; i += 4) {
+    NAME(add_rows)(r, b, a + i * r->a_row, columns, 4, q, part + i * COLUMNS);
+  }
+  a += i * r->a_row;
+  part += i * COLUMNS;
+  switch (r->m - i) {
     case 3: NAME(add_rows)(r, b, a, columns, 3, q, part); break;
-    case 4: NAME(add_rows)(r, b, a, columns, 4, q, part); break;
-    case 5: NAME(add_rows)(r, b, a, columns, 5, q, part); break;
-    case 6: NAME(add_rows)(r, b, a, columns, 6, q, part); break;
-    case 7: NAME(add_rows)(r, b, a, columns, 7, q, part); break;
-    default: NAME(add_rows)(r, b, a, columns, 8, q, part); break;
+    case 2: NAME(add_rows)(r, b, a, columns, 2, q, part); break;
+    case 1: NAME(add_rows)(r, b, a, columns, 1, q, part); break;
+    default: break;
   }
 }
 
