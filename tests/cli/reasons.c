@@ -55,9 +55,9 @@ static calx_tensor *batch_of(const char *reason, int64_t step, int64_t size,
 static calx_tensor *long_chain(void)
 {
   calx_tensor *sum = calx_zeros(CALX_SHAPE(1));
-  for (int64_t i = 1; i <= 70; i++) {
+  for (int64_t i = 1; i <= 200; i++) {
     calx_tensor *x = calx_sin(calx_randn(CALX_SHAPE(i, 7)));
-    sum = calx_add(sum, calx_sum(calx_cumsum(x, 0)));
+    sum = calx_add(sum, calx_sum(calx_cumprod(x, 0)));
   }
   return sum;
 }
