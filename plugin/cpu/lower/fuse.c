@@ -85,7 +85,7 @@ static bool has_many_copies(const cpu_lower_fusion *f, uint32_t i,
       break;
     }
   }
-  return copies > CPU_LOWER_FUSE_PLACES ||
+  return copies > CPU_LOWER_FUSE_POSITIONS ||
          (cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
           (copies - 1) * each > COPIES_NS);
 }

@@ -15,16 +15,16 @@
 #define CPU_LOWER_FUSE_OUTPUTS 48
 #define CPU_LOWER_FUSE_REDUCTIONS 32
 
-#define CPU_LOWER_FUSE_PLACES 64
+#define CPU_LOWER_FUSE_POSITIONS 64
 
 // One of the groups that an operation is in.
 typedef struct cpu_lower_member {
   cpu_lower_group *group;
-  // The places at which it is computed for an element of the group: what
-  // slices, pads and the like read is at another place than what they are read
-  // with. More than FUSE_PLACES count as one more.
-  uint64_t *places;
-  unsigned copies;  // how many places
+  // The positions at which it is computed for an element of the group: what
+  // slices, pads and the like read is at another position than what they are
+  // read with. More than FUSE_POSITIONS count as one more.
+  uint64_t *positions;
+  unsigned copies;  // how many positions
   struct cpu_lower_member *next;
 } cpu_lower_member;
 

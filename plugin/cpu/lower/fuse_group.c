@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MOST (CPU_LOWER_FUSE_PLACES + 1)
+#define MOST (CPU_LOWER_FUSE_POSITIONS + 1)
 
 static const cpu_lower_member *member_of(const cpu_lower_fusion *f, uint32_t i,
                                          const cpu_lower_group *g)
@@ -20,32 +20,33 @@ bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
   return member_of(f, i, g) != NULL;
 }
 
-// Where operation `user` reads its operand, if it is computed at `place`.
+// Where operation `user` reads its operand, if it is computed at `position`.
 static uint64_t read_from(const cpu_lower_fusion *f, uint32_t user,
-                          uint64_t place)
+                          uint64_t position)
 {
-  if (cpu_jit_class_of(f->uses->ops[user]) != CPU_JIT_INDEX) return place;
-  const uint64_t mixed = (place + user + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  if (cpu_jit_class_of(f->uses->ops[user]) != CPU_JIT_INDEX) return position;
+  const uint64_t mixed = (position + user + 1) * UINT64_C(0x9e3779b97f4a7c15);
   return mixed ^ mixed >> 32;
 }
 
-static unsigned add_place(uint64_t *places, unsigned n, uint64_t place)
+static unsigned add_position(uint64_t *positions, unsigned n, uint64_t position)
 {
   for (unsigned k = 0; k < n; k++) {
-    if (places[k] == place) return n;
+    if (positions[k] == position) return n;
   }
-  if (n < MOST) places[n++] = place;
+  if (n < MOST) positions[n++] = position;
   return n;
 }
 
-// The places of operation i if it joins g; returns how many there are.
-static unsigned find_places(const cpu_lower_fusion *f, uint32_t i,
-                            const cpu_lower_group *g, uint64_t places[MOST])
+// The positions of operation i if it joins g; returns how many there are.
+static unsigned find_positions(const cpu_lower_fusion *f, uint32_t i,
+                               const cpu_lower_group *g,
+                               uint64_t positions[MOST])
 {
   unsigned n = 0;
   const cx_hlo_op *op = f->uses->ops[i];
-  places[0] = 0;  // the group's own
-  // A scalar has one place.
+  positions[0] = 0;  // the group's own
+  // A scalar has one position.
   if (op->n_results == 0 ||
       cx_hlo_type_elements(cpu_lower_result_type(op)) == 1) {
     return 1;
@@ -54,7 +55,7 @@ static unsigned find_places(const cpu_lower_fusion *f, uint32_t i,
     const uint32_t user = f->uses->uses[k].user;
     const cpu_lower_member *m = member_of(f, user, g);
     for (unsigned j = 0; m != NULL && j < m->copies; j++) {
-      n = add_place(places, n, read_from(f, user, m->places[j]));
+      n = add_position(positions, n, read_from(f, user, m->positions[j]));
     }
   }
   return n == 0 ? 1 : n;
@@ -63,8 +64,8 @@ static unsigned find_places(const cpu_lower_fusion *f, uint32_t i,
 unsigned cpu_lower_fuse_copies(const cpu_lower_fusion *f, uint32_t i,
                                const cpu_lower_group *g)
 {
-  uint64_t places[MOST];
-  return find_places(f, i, g, places);
+  uint64_t positions[MOST];
+  return find_positions(f, i, g, positions);
 }
 
 bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,
@@ -119,12 +120,12 @@ static calx_status *add_member(cpu_lower_fusion *f, uint32_t i,
 {
   cpu_lower_member *m = CX_ARENA_NEW(&f->c->arena, cpu_lower_member);
   if (m == NULL) return cx_out_of_memory();
-  uint64_t places[MOST];
+  uint64_t positions[MOST];
   m->group = g;
-  m->copies = find_places(f, i, g, places);
-  m->places = CX_ARENA_ARRAY(&f->c->arena, uint64_t, m->copies);
-  if (m->places == NULL) return cx_out_of_memory();
-  memcpy(m->places, places, m->copies * sizeof *places);
+  m->copies = find_positions(f, i, g, positions);
+  m->positions = CX_ARENA_ARRAY(&f->c->arena, uint64_t, m->copies);
+  if (m->positions == NULL) return cx_out_of_memory();
+  memcpy(m->positions, positions, m->copies * sizeof *positions);
   m->next = f->members[i];
   f->members[i] = m;
   return cpu_lower_push(f->c, &g->ops, &g->n_ops, &g->ops_room,
