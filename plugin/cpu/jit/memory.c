@@ -142,8 +142,11 @@ static int columns_of(const cpu_jit_env *env, const cpu_jit_loc *p)
   for (int i = 0; i < p->n - 2; i++) {
     if (!cpu_jit_ix_same(&p->part[i].ix)) return 0;
   }
-  const bool known = cpu_jit_ix_same(&column->ix) &&
-                     LLVMIsAConstantInt(column->ix.base) != NULL;
+  // A scatter's index may be outside, where no loop runs.
+  const bool known =
+      cpu_jit_ix_same(&column->ix) &&
+      LLVMIsAConstantInt(column->ix.base) != NULL &&
+      LLVMConstIntGetZExtValue(column->ix.base) < (uint64_t)column->size;
   const int64_t most =
       column->size == env->columns ? CPU_JIT_COLUMNS : FEW_COLUMNS;
   return known && !row->ix.wide && row->ix.lane == 1 && column->size > 1 &&

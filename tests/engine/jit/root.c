@@ -15,7 +15,21 @@
   "  }) : (" T(x) ", " T(i) ", " T(u) ") -> " T(x) "\n"                      \
   "  return %0 : " T(x) "\n}"
 
+// Into a column that is known, by lanes that are rows.
+#define COLUMN(x, u, e, at) \
+  "func.func @main(%x: " T(x) ", %u: " T(u) ") -> " T(x)                     \
+  " {\n  %i = stablehlo.constant dense<" at "> : tensor<i64>\n"              \
+  "  %0 = \"stablehlo.scatter\"(%x, %i, %u) <{scatter_dimension_numbers"     \
+  " = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = "  \
+  "[1], scatter_dims_to_operand_dims = [1], index_vector_dim = 0>}> ({\n"    \
+  BODY(e, "add")                                                             \
+  "  }) : (" T(x) ", tensor<i64>, " T(u) ") -> " T(x) "\n"                    \
+  "  return %0 : " T(x) "\n}"
+
 static const harness_case scatters[] = {
+  { COLUMN("40x3xf32", "37xf32", "f32", "2"), 0, HARNESS_PLAIN },
+  { COLUMN("40x3xf32", "37xf32", "f32", "3"), 0, HARNESS_PLAIN },
+  { COLUMN("40x3xbf16", "37xbf16", "bf16", "-3"), 0, HARNESS_PLAIN },
   { SCATTER("11x33xf32", "4x5xi32", "4x5x33xf32",
             "update_window_dims = [2], inserted_window_dims = [0], "
             "scatter_dims_to_operand_dims = [0], index_vector_dim = 2",
