@@ -131,7 +131,7 @@ static size_t first_slot(const char *s, size_t n)
   return h ^ h >> 15;
 }
 
-// From names to operations.
+// A hash table from names to operations.
 static unsigned char slots[512];
 static pthread_once_t slots_once = PTHREAD_ONCE_INIT;
 

@@ -30,34 +30,51 @@ static calx_tensor *window_sums(calx_tensor *x, uint32_t d)
   return cx_ops_reshape_to(cx_ops_record(&cx_ops_window_sum, &x, 1, &w), &s);
 }
 
-static calx_tensor *scan(const char *op, calx_tensor *x, int dim,
-                         double neutral,
-                         calx_tensor *(*combine)(calx_tensor *, calx_tensor *))
+// Checks the arguments; integers become i64. NULL: `x` and `out_dim` are good;
+// else what the op returns.
+static calx_tensor *begin(const char *op, calx_tensor **x, int dim,
+                          uint32_t *out_dim)
 {
   calx_tensor *bad;
-  uint32_t d;
-  if (cx_ops_unfit(op, &x, 1, &bad)) return bad;
-  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
-  if (!cx_ops_dim(dim, s->rank, &d)) {
+  if (cx_ops_unfit(op, x, 1, &bad)) return bad;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(*x);
+  if (!cx_ops_dim(dim, s->rank, out_dim)) {
     return cx_ops_no_dim(op, "dim", dim, s->rank, s);
   }
-  if (!cx_dtype_is_inexact(s->dtype)) x = calx_to_dtype(x, CALX_I64);
-  if (s->rank == 0) return x;
-  int64_t n = s->dims[d];
-  if (combine == cx_ops_plus && !cx_dtype_is_complex(s->dtype) &&
-      calx_tensor_numel(x) > 0) {
-    return window_sums(x, d);
-  }
+  if (!cx_dtype_is_inexact(s->dtype)) *x = calx_to_dtype(*x, CALX_I64);
+  return s->rank == 0 ? *x : NULL;
+}
+
+static calx_tensor *combine_all(calx_tensor *x, uint32_t d, double neutral,
+                                calx_tensor *(*combine)(calx_tensor *,
+                                                        calx_tensor *))
+{
+  const int64_t n = cx_lazy_tensor_shape(x)->dims[d];
   for (int64_t by = 1; by < n; by = by < n - by ? 2 * by : n) {
     x = combine(x, cx_ops_pad_dim(x, d, by, -by, neutral));
   }
   return x;
 }
 
+static calx_tensor *scan(const char *op, calx_tensor *x, int dim,
+                         double neutral,
+                         calx_tensor *(*combine)(calx_tensor *, calx_tensor *))
+{
+  uint32_t d;
+  calx_tensor *done = begin(op, &x, dim, &d);
+  return done != NULL ? done : combine_all(x, d, neutral, combine);
+}
+
 calx_tensor *calx_cumsum(calx_tensor *x, int dim)
 {
   CX_OPS_COMPOSITE_COMPLEX("cumsum");
-  return scan("cumsum", x, dim, 0, cx_ops_plus);
+  uint32_t d;
+  calx_tensor *done = begin("cumsum", &x, dim, &d);
+  if (done != NULL) return done;
+  if (cx_dtype_is_complex(calx_tensor_dtype(x)) || calx_tensor_numel(x) == 0) {
+    return combine_all(x, d, 0, cx_ops_plus);
+  }
+  return window_sums(x, d);
 }
 
 calx_tensor *calx_cumprod(calx_tensor *x, int dim)

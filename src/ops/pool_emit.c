@@ -8,10 +8,12 @@
 // of windows of many positions is a stablehlo.reduce_window, and the gradient
 // without padding and dilation a stablehlo.select_and_scatter (decision 002).
 #include "base/dtype.h"
+#include "hlo/build_op.h"
 #include "ops/pool.h"
 
 enum { FOLD_POSITIONS = 16 };  // windows up to this many positions are folded
-enum { SCATTER_POSITIONS = 256 };  // the CPU engine unrolls as many
+// The CPU engine interprets a select_and_scatter of larger windows.
+enum { SCATTER_POSITIONS = 256 };
 
 // ---- the fold ---------------------------------------------------------------
 
@@ -217,45 +219,37 @@ static cx_hlo_value *from_position(const fold *f, cx_hlo_value *share,
   return pad4(f->e, share, zero, low, high, interior);
 }
 
-// Whether select_and_scatter is the gradient. Of padding it could choose -inf,
-// where the image has nothing greater.
+// Whether select_and_scatter is the gradient. In a padded image it could choose
+// an element of the padding, which is -inf, where the image has only -inf.
 static bool is_plain(const cx_ops_pool_attrs *a)
 {
   return !is_padded(a) && a->dilation[0] == 1 && a->dilation[1] == 1 &&
          a->kernel[0] * a->kernel[1] <= SCATTER_POSITIONS;
 }
 
-// Whether v[0], the maximum so far, stays one beside v[1]: it is the first of
-// equals or a NaN.
-static void stays(cx_hlo_builder *b, void *user, cx_hlo_value *const *v,
-                  cx_hlo_value **out)
-{
-  const bool *is_float = user;
-  *out = cx_hlo_compare(b, CX_HLO_GE, v[0], v[1]);
-  if (!*is_float) return;
-  cx_hlo_value *nan = cx_hlo_compare(b, CX_HLO_NE, v[0], v[0]);
-  *out = cx_hlo_binary(b, CX_HLO_OP_OR, *out, nan);
-}
-
-static void add(cx_hlo_builder *b, void *user, cx_hlo_value *const *v,
-                cx_hlo_value **out)
+// Whether the maximum so far, v[0], is kept and not replaced by v[1]: it is
+// greater, the first of equals, or NaN.
+static void is_kept(cx_hlo_builder *b, void *user, cx_hlo_value *const *v,
+                    cx_hlo_value **out)
 {
   (void)user;
-  *out = cx_hlo_binary(b, CX_HLO_OP_ADD, v[0], v[1]);
+  *out = cx_hlo_compare(b, CX_HLO_GE, v[0], v[1]);
+  if (!cx_hlo_elem_is_float(cx_hlo_value_type(v[0])->elem)) return;
+  cx_hlo_value *nan = cx_hlo_compare(b, CX_HLO_NE, v[0], v[0]);
+  *out = cx_hlo_binary(b, CX_HLO_OP_OR, *out, nan);
 }
 
 static cx_hlo_value *scatter_to_maxima(cx_graph_emit *e)
 {
   const cx_ops_pool_attrs *a = e->node->attrs;
-  const calx_dtype dtype = cx_in(e->node, 0)->dtype;
-  const cx_hlo_type type = { .elem = cx_hlo_elem_of(dtype) };
+  const cx_hlo_elem elem = cx_hlo_elem_of(cx_in(e->node, 0)->dtype);
   int64_t dims[4] = { 1, 1, a->kernel[0], a->kernel[1] };
   int64_t strides[4] = { 1, 1, a->stride[0], a->stride[1] };
   const cx_hlo_window w = { .dimensions = dims, .strides = strides };
-  bool is_float = cx_dtype_is_float(dtype);
-  return cx_hlo_select_and_scatter(e->b, e->in[0], e->in[1],
-                                   cx_hlo_splat(e->b, type, 0), &w, stays, add,
-                                   &is_float);
+  cx_hlo_op_kind sum = CX_HLO_OP_ADD;
+  cx_hlo_value *zero = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = elem }, 0);
+  return cx_hlo_select_and_scatter(e->b, e->in[0], e->in[1], zero, &w, is_kept,
+                                   cx_hlo_build_one, &sum);
 }
 
 void cx_ops_pool_emit_backward(cx_graph_emit *e)

@@ -333,8 +333,8 @@ static void test_broadcast(void **state)
   CHECK_STATUS_OK(calx_scope_end(s));
 }
 
-// The gradient of a maximum is the first of equals', and a NaN's where there
-// is one. PyTorch's values.
+// The gradient goes to the first of equal maxima, and to a NaN where there is
+// one. PyTorch's values.
 static void test_max_pool_chooses(void **state)
 {
   (void)state;

@@ -12,7 +12,7 @@
 #define MAX_BODY 96        // operations of a region
 #define MAX_WINDOW 4096    // elements of a window
 #define MAX_SELECT 256     // … of select_and_scatter, which are unrolled
-#define MAX_SELECTED 8192  // operations of its regions for all of them
+#define MAX_SELECTED 8192  // … times the operations of its regions
 #define MOST_PIECES 128    // that are copied, each in code of its own
 #define LEAST_COPIED 256   // elements of what is not computed by its users
 #define SHORTEST_RUN 8     // of a piece, between those of others

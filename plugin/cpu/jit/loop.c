@@ -205,10 +205,11 @@ static bool is_plain(const cpu_jit_kernel *k, size_t least_bytes)
   return least_bytes < 4 || !has_small_elements(k);
 }
 
-// Long chains of instructions that wait for each other: several of them side by
-// side take hardly longer than one: two with 16 registers, of which some values
-// go through memory, four with the 32 of AVX-512. Masks of small elements take
-// too many instructions where every vector has one.
+// In a long chain each instruction waits for the one before, so several chains
+// side by side take hardly longer than one. With 16 registers there are two,
+// and some of their values go through memory; with AVX-512's 32 there are four.
+// Masks of small elements take too many instructions where every vector has
+// one.
 static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
 {
   const int lanes = env->target->lanes;

@@ -142,7 +142,8 @@ static int columns_of(const cpu_jit_env *env, const cpu_jit_loc *p)
   for (int i = 0; i < p->n - 2; i++) {
     if (!cpu_jit_ix_same(&p->part[i].ix)) return 0;
   }
-  // A scatter's index may be outside, where no loop runs.
+  // A scatter's constant index may be out of range. Its loop then runs over
+  // nothing, but it is compiled.
   const bool known =
       cpu_jit_ix_same(&column->ix) &&
       LLVMIsAConstantInt(column->ix.base) != NULL &&

@@ -1,10 +1,11 @@
 // jit/row_end: loads and stores of the first lanes of a vector.
 //
-// Where the processor has no masks, `vmaskmov` takes tens of instructions to
-// store, and elements of one or two bytes are moved one by one. Where it has
-// some, a load of what lies behind a store with a mask, as of the next row,
-// waits until that is done. At the end of a row it is known how many lanes
-// count, so powers of two of them are moved at once.
+// At the end of a row it is known how many lanes count, so powers of two of
+// them are moved at once. Without AVX-512, `vmaskmov` takes tens of
+// instructions to store, and elements of one or two bytes would be moved one by
+// one. With AVX-512 only stores are such: a load that follows a store with a
+// mask, and begins behind it, as that of the next row does, would wait until
+// the store is done.
 #include "jit/emit.h"
 
 int cpu_jit_first_lanes(const cpu_jit_env *env, LLVMValueRef mask)

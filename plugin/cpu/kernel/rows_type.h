@@ -35,7 +35,9 @@ INLINE void NAME(add_all_rows)(const cpu_kernel_rows *r, const T *b,
 {
   int64_t i = 0;
 #if ROWS_BYTES == 64
-  // Fast enough that reading b's rows a second time is felt.
+  // All rows at once: with vectors this long, reading b's rows a second time
+  // for the rest of a's takes as long as the sums. Elsewhere the code would
+  // grow by more than that is worth.
   switch (r->m) {
     case 5: NAME(add_rows)(r, b, a, columns, 5, q, part); return;
     case 6: NAME(add_rows)(r, b, a, columns, 6, q, part); return;

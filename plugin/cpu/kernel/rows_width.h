@@ -30,7 +30,7 @@
 #define PANEL_ROWS 2
 // Columns of b, if these are dense, that are read side by side.
 #define COLUMNS_BESIDE 4
-// Rows of a that are computed together.
+// Rows of a that are computed together with them.
 #define TOGETHER 4
 
 typedef float cpu_kernel_rows_vec

@@ -15,7 +15,7 @@
 #define REPEATED_OPS 6  // of one loop
 // What its copies may cost: as much as to write an element and to read it.
 #define COPIES_NS 0.8
-#define PADDED_NS 0.5  // of a copy behind a pad, which is read with a mask
+#define PADDED_NS 0.5  // more for a copy that a pad reads, with a mask
 // Of a loop with a root of class ROOT, when another operation is to join: its
 // operands may be computed several times.
 #define ROOT_OPS 12
@@ -68,6 +68,19 @@ static bool takes_operand(const cpu_lower_fusion *f, uint32_t i,
          !(cpu_lower_is_expensive(op) || is_nested_concatenation(op, user));
 }
 
+static bool is_read_by_pad(const cpu_lower_fusion *f, uint32_t i,
+                           const cpu_lower_group *g)
+{
+  for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
+    const uint32_t user = f->uses->uses[k].user;
+    if (f->uses->ops[user]->kind == CX_HLO_OP_PAD &&
+        cpu_lower_fuse_is_in(f, user, g)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Whether operation i is better read from memory than computed at all places
 // where g wants it. Without this, a chain of sums of a value and the same value
 // moved doubles with each link.
@@ -76,18 +89,11 @@ static bool has_many_copies(const cpu_lower_fusion *f, uint32_t i,
 {
   const cx_hlo_op *op = f->uses->ops[i];
   const unsigned copies = cpu_lower_fuse_copies(f, i, g);
-  double each = cpu_jit_op_ns(op);
-  for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
-    const uint32_t user = f->uses->uses[k].user;
-    if (f->uses->ops[user]->kind == CX_HLO_OP_PAD &&
-        cpu_lower_fuse_is_in(f, user, g)) {
-      each += PADDED_NS;
-      break;
-    }
-  }
-  return copies > CPU_LOWER_FUSE_POSITIONS ||
-         (cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
-          (copies - 1) * each > COPIES_NS);
+  if (copies > CPU_LOWER_FUSE_POSITIONS) return true;
+  if (cpu_jit_class_of(op) != CPU_JIT_ELEMENT) return false;
+  const double ns =
+      cpu_jit_op_ns(op) + (is_read_by_pad(f, i, g) ? PADDED_NS : 0);
+  return (copies - 1) * ns > COPIES_NS;
 }
 
 // Whether operation i may be computed in g.

@@ -15,14 +15,16 @@
 #define CPU_LOWER_FUSE_OUTPUTS 48
 #define CPU_LOWER_FUSE_REDUCTIONS 32
 
+// Positions at which one operation may be computed.
 #define CPU_LOWER_FUSE_POSITIONS 64
 
 // One of the groups that an operation is in.
 typedef struct cpu_lower_member {
   cpu_lower_group *group;
   // The positions at which it is computed for an element of the group: what
-  // slices, pads and the like read is at another position than what they are
-  // read with. More than FUSE_POSITIONS count as one more.
+  // slices, pads and the like read is at another position than they are. A
+  // position is a hash of the operations that lead to it. At most
+  // FUSE_POSITIONS + 1 are kept.
   uint64_t *positions;
   unsigned copies;  // how many positions
   struct cpu_lower_member *next;

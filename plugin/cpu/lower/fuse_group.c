@@ -20,7 +20,8 @@ bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
   return member_of(f, i, g) != NULL;
 }
 
-// Where operation `user` reads its operand, if it is computed at `position`.
+// The position at which operation `user` reads its operand when it is computed
+// at `position`.
 static uint64_t read_from(const cpu_lower_fusion *f, uint32_t user,
                           uint64_t position)
 {

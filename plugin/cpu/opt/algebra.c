@@ -20,15 +20,6 @@ static bool is_integral(const cx_hlo_value *v)
   return cx_hlo_elem_is_int(e) || e == CX_HLO_I1;
 }
 
-// Whether all elements are 0: of floats with this sign.
-static bool is_zero(const cx_hlo_value *v, bool negative)
-{
-  if (!cpu_opt_is_number(v, 0)) return false;
-  if (is_integral(v)) return true;
-  if (!cx_hlo_elem_is_float(elem_of(v))) return false;
-  return signbit(cx_hlo_load_real(elem_of(v), cpu_opt_splat(v))) == negative;
-}
-
 static bool is_all_ones(const cx_hlo_value *v)
 {
   const unsigned char *p = cpu_opt_splat(v);
@@ -44,14 +35,14 @@ static bool is_all_ones(const cx_hlo_value *v)
 
 static cx_hlo_value *sum(cx_hlo_value *x, cx_hlo_value *y)
 {
-  if (is_zero(y, true)) return x;
-  return is_zero(x, true) ? y : NULL;
+  if (cpu_opt_is_zero(y, true)) return x;
+  return cpu_opt_is_zero(x, true) ? y : NULL;
 }
 
 static cx_hlo_value *difference(cpu_opt_walk *w, cx_hlo_value *x,
                                 cx_hlo_value *y)
 {
-  if (is_zero(y, false)) return x;
+  if (cpu_opt_is_zero(y, false)) return x;
   if (x == y && is_integral(x)) {
     return cx_hlo_splat_int(&w->b, x->type.tensor, 0);
   }
@@ -111,17 +102,17 @@ static cx_hlo_value *bits(cpu_opt_walk *w, cx_hlo_op_kind kind, cx_hlo_value *x,
 {
   if (kind == CX_HLO_OP_XOR) {
     if (x == y) return cx_hlo_splat_int(&w->b, x->type.tensor, 0);
-    if (is_zero(y, false)) return x;
-    return is_zero(x, false) ? y : NULL;
+    if (cpu_opt_is_zero(y, false)) return x;
+    return cpu_opt_is_zero(x, false) ? y : NULL;
   }
   const bool is_and = kind == CX_HLO_OP_AND;
   if (x == y) return x;
   // With the neutral element the result is the other operand, with the
   // absorbing element it is that element.
-  if (is_and ? is_all_ones(y) : is_zero(y, false)) return x;
-  if (is_and ? is_all_ones(x) : is_zero(x, false)) return y;
-  if (is_and ? is_zero(y, false) : is_all_ones(y)) return y;
-  if (is_and ? is_zero(x, false) : is_all_ones(x)) return x;
+  if (is_and ? is_all_ones(y) : cpu_opt_is_zero(y, false)) return x;
+  if (is_and ? is_all_ones(x) : cpu_opt_is_zero(x, false)) return y;
+  if (is_and ? cpu_opt_is_zero(y, false) : is_all_ones(y)) return y;
+  if (is_and ? cpu_opt_is_zero(x, false) : is_all_ones(x)) return x;
   return NULL;
 }
 

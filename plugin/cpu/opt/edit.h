@@ -112,6 +112,8 @@ const cx_hlo_elements *cpu_opt_literal(const cx_hlo_value *v);
 const unsigned char *cpu_opt_splat(const cx_hlo_value *v);
 // Whether all elements are this number, by value: -0 is 0.
 bool cpu_opt_is_number(const cx_hlo_value *v, double number);
+// Whether all elements are 0: of floats with this sign.
+bool cpu_opt_is_zero(const cx_hlo_value *v, bool negative);
 // A constant of this type, with all elements equal to this one.
 cx_hlo_value *cpu_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,
                                  const unsigned char *element);

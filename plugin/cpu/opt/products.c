@@ -5,8 +5,9 @@
 //   narrow numbers: the kernel widens them as it reads them, exactly.
 // - Numbers of less than 8 bits, and floats of 8, are converted first, because
 //   kernels do not take them.
-// - A product that sums nothing, as of rows with a number each, is one of
-//   elements: it is part of a loop.
+// - A product without contracted dimensions, as of rows with a number each, is
+// a
+//   multiplication of elements, which joins a loop.
 // - A slice of a product that nothing else uses becomes a product of slices, if
 //   that saves more multiplications than it copies elements.
 #include "base/alloc.h"
@@ -134,15 +135,15 @@ static bool widen(cpu_opt_walk *w, cx_hlo_op *dot)
   return true;
 }
 
-// ---- slices -----------------------------------------------------------------
-
-static bool has(const int64_t *dims, size_t n, size_t dim)
+// Where the list has `dim`; n: nowhere.
+static size_t index_of(const int64_t *dims, size_t n, size_t dim)
 {
-  for (size_t i = 0; i < n; i++) {
-    if (dims[i] == (int64_t)dim) return true;
-  }
-  return false;
+  size_t i = 0;
+  while (i < n && dims[i] != (int64_t)dim) i++;
+  return i;
 }
+
+// ---- slices -----------------------------------------------------------------
 
 typedef struct cut {
   const cx_hlo_op *slice;
@@ -162,9 +163,8 @@ static cx_hlo_value *cut_operand(cpu_opt_walk *w, cut *c, cx_hlo_value *x,
   for (size_t i = 0; i < t->rank; i++) {
     limit[i] = t->dims[i];
     stride[i] = 1;
-    if (has(contract, c->d.n_contract, i)) continue;
-    size_t at = 0;
-    while (at < c->d.n_batch && batch[at] != (int64_t)i) at++;
+    if (index_of(contract, c->d.n_contract, i) < c->d.n_contract) continue;
+    size_t at = index_of(batch, c->d.n_batch, i);
     if (at == c->d.n_batch) at = c->next++;
     start[i] = cx_hlo_op_int_at(c->slice, CX_HLO_A_START_INDICES, at);
     limit[i] = cx_hlo_op_int_at(c->slice, CX_HLO_A_LIMIT_INDICES, at);
@@ -208,10 +208,11 @@ static void cut_product(cpu_opt_walk *w, cx_hlo_op *slice)
 
 // ---- the pass ---------------------------------------------------------------
 
-// ---- products without sums --------------------------------------------------
+// ---- products without contraction
+// --------------------------------------------------
 
-// The operand along the result's dimensions: first the batch, then, from
-// `first` on, its others.
+// The operand broadcast to the result, whose first dimensions are the batch's.
+// The operand's others are the result's from `first` on.
 static cx_hlo_value *along(cpu_opt_walk *w, cx_hlo_value *x,
                            const cx_hlo_type *to, const int64_t *batch,
                            size_t n_batch, size_t first)
@@ -220,8 +221,7 @@ static cx_hlo_value *along(cpu_opt_walk *w, cx_hlo_value *x,
   int64_t *dims = cpu_opt_list(w, rank);
   if (dims == NULL) return NULL;
   for (size_t i = 0; i < rank; i++) {
-    size_t k = 0;
-    while (k < n_batch && batch[k] != (int64_t)i) k++;
+    const size_t k = index_of(batch, n_batch, i);
     dims[i] = (int64_t)(k < n_batch ? k : first++);
   }
   return cpu_opt_broadcast(&w->b, x, to, dims);

@@ -1,4 +1,5 @@
 // opt/read: the order of operations, and questions about values and operations.
+#include <math.h>
 #include <string.h>
 
 #include "hlo/number.h"
@@ -89,6 +90,21 @@ bool cpu_opt_is_number(const cx_hlo_value *v, double number)
   }
   if (cx_hlo_elem_is_float(e)) return cx_hlo_load_real(e, p) == number;
   return (double)cx_hlo_load_int(e, p) == number;
+}
+
+bool cpu_opt_is_zero(const cx_hlo_value *v, bool negative)
+{
+  if (!cpu_opt_is_number(v, 0)) return false;
+  const unsigned char *p = cpu_opt_splat(v);
+  const cx_hlo_elem e = v->type.tensor.elem;
+  if (cx_hlo_elem_is_complex(e)) {
+    const cx_hlo_elem part = cx_hlo_elem_part(e);
+    const unsigned char *im = p + cx_hlo_elem_bytes(part);
+    return signbit(cx_hlo_load_real(part, p)) == negative &&
+           signbit(cx_hlo_load_real(part, im)) == negative;
+  }
+  return !cx_hlo_elem_is_float(e) ||
+         signbit(cx_hlo_load_real(e, p)) == negative;
 }
 
 cx_hlo_value *cpu_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,

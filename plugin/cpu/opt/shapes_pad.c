@@ -1,7 +1,7 @@
-// opt/shapes_pad: a sum of two tensors that zeros pad to places side by side is
-// their concatenation. The gradient of slices, as of x[0] to x[7] or of the
-// parts of a product, is a chain of such sums, and a loop over one reads each
-// part at each element.
+// opt/shapes_pad: a sum of two tensors that are padded with zeros, and of which
+// one begins where the other ends, is their concatenation. The gradient of
+// slices, as of x[0] to x[7] or of the parts of a product, is a chain of such
+// sums, and a loop for the chain would read each part at each element.
 #include "opt/shapes.h"
 
 // Zeros before and behind x along one dimension.
@@ -11,21 +11,10 @@ typedef struct padded {
   int64_t low, high, size;  // of x along it
 } padded;
 
-// Whether all elements are 0, and not -0.
-static bool is_zero(const cx_hlo_value *v)
-{
-  const unsigned char *p = cpu_opt_splat(v);
-  const size_t size = cx_hlo_elem_bytes(v->type.tensor.elem);
-  for (size_t i = 0; p != NULL && i < size; i++) {
-    if (p[i] != 0) return false;
-  }
-  return p != NULL;
-}
-
 static bool is_padded(const cx_hlo_value *v, padded *out)
 {
   const cx_hlo_op *op = cpu_opt_made_by(v, CX_HLO_OP_PAD);
-  if (op == NULL || !is_zero(op->operands[1])) return false;
+  if (op == NULL || !cpu_opt_is_zero(op->operands[1], false)) return false;
   const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
   const cx_hlo_ints high = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_HIGH);
   const cx_hlo_ints inside = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
@@ -48,17 +37,18 @@ static bool has_no_minus_zero(const cx_hlo_value *v)
 {
   const cx_hlo_op *op = v->op;
   if (op == NULL) return false;
-  if (op->kind == CX_HLO_OP_ADD) return is_zero(op->operands[1]);
+  if (op->kind == CX_HLO_OP_ADD) return cpu_opt_is_zero(op->operands[1], false);
   if (op->kind != CX_HLO_OP_CONCATENATE) return false;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_op *part = cpu_opt_made_by(op->operands[i], CX_HLO_OP_ADD);
-    if (part == NULL || !is_zero(part->operands[1])) return false;
+    if (part == NULL || !cpu_opt_is_zero(part->operands[1], false))
+      return false;
   }
   return true;
 }
 
-// x + 0, which the sum is where the other tensor has its zeros: 0 where x is
-// -0.
+// x + 0: there the sum adds a zero of the other tensor's padding, which makes 0
+// of -0.
 static cx_hlo_value *plus_zero(cpu_opt_walk *w, cx_hlo_value *x)
 {
   const cx_hlo_type *t = &x->type.tensor;

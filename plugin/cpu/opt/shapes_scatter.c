@@ -4,8 +4,9 @@
 // update of a slice: what is there is read, combined with the update and
 // written. The slice and the combination fuse with what makes the update.
 //
-// Rows of several dimensions, as of a sum of segments, have one: their ends
-// take a mask once, not once for each line of the last dimension.
+// Rows of several dimensions, as in a sum of segments, become rows of one.
+// Their loop then needs a mask at the end of a row, and not at the end of each
+// line of the last dimension.
 #include "hlo/infer.h"
 #include "opt/shapes.h"
 

@@ -1,21 +1,21 @@
-// opt/short_rows: sums and broadcasts over a short last dimension, as of a
-// norm over groups of 4 channels, [N, H, W, 8, 4].
+// opt/short_rows: sums and broadcasts over a short last dimension, as in a norm
+// over groups of 4 channels, where the tensor is [N, H, W, 8, 4].
 //
-// A loop's lanes run along a run of dimensions that are reduced together and
-// read alike, and here the run would have 4 elements. So a reduction over N, H,
-// W and the last dimension first leaves the last one, and lanes run along 32;
-// what is left is small. What is broadcast along the last dimension too is
-// first written along it, [8] as [8, 4], so that nothing divides the 32. It
-// runs after the rounds, whose simplifications would undo it.
+// A loop's vectors run along neighbouring dimensions that are reduced alike and
+// read alike. Here that would be 4 elements. So a reduction over H, W and the
+// last dimension becomes two: the first is over H and W, and its vectors run
+// along 32 elements; the second is small. What is broadcast along the last
+// dimension, [N, 8], is first written as [N, 8, 4] for the same reason. The
+// pass runs after the rounds, whose simplifications would undo it.
 #include "hlo/infer.h"
 #include "opt/edit.h"
 #include "opt/passes.h"
 
 enum {
-  SHORT = 16,    // fewer elements are fewer than AVX-512's lanes
-  LEAST = 8,     // of the run that lanes shall have
-  REPEATS = 16,  // times that a run is gone through, at least
-  ELEMENTS = 4096
+  SHORT = 16,       // elements of a vector of AVX-512: fewer are short
+  LEAST = 8,        // elements that vectors shall run along, at least
+  REPEATS = 16,     // how often such a run is read, at least
+  ELEMENTS = 4096,  // of the whole tensor, at least
 };
 
 static int64_t product(const cx_hlo_type *t, size_t from, size_t to)
@@ -27,7 +27,7 @@ static int64_t product(const cx_hlo_type *t, size_t from, size_t to)
 
 // ---- reductions ----
 
-// Whether reducing twice from the same initial value is reducing once.
+// Whether two reductions from the same initial value have the result of one.
 static bool may_repeat(cx_hlo_op_kind kind, const cx_hlo_value *init)
 {
   switch (kind) {

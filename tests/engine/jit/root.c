@@ -15,7 +15,8 @@
   "  }) : (" T(x) ", " T(i) ", " T(u) ") -> " T(x) "\n"                      \
   "  return %0 : " T(x) "\n}"
 
-// Into a column that is known, by lanes that are rows.
+// Into one column, a constant, which may be out of range; the vectors run along
+// the rows.
 #define COLUMN(x, u, e, at) \
   "func.func @main(%x: " T(x) ", %u: " T(u) ") -> " T(x)                     \
   " {\n  %i = stablehlo.constant dense<" at "> : tensor<i64>\n"              \

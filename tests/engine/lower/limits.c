@@ -208,8 +208,9 @@ static void long_chain(void **unused)
   cpu_run_program_free(p);
 }
 
-// Each link reads the one before at two places, as the gradient of a cumulative
-// product does: one loop would compute the first 2^12 times for an element.
+// Each link reads the one before at two positions, as in the gradient of a
+// cumulative product: one loop would compute the first link 2^12 times for an
+// element.
 static void doubling_chain(void **unused)
 {
   (void)unused;
