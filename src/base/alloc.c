@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static atomic_long total;
 static atomic_long live;
@@ -57,6 +58,26 @@ void cx_free(void *p)
   if (p == NULL) return;
   atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
   free(p);
+}
+
+void *cx_alloc_pages(size_t bytes)
+{
+  if (must_fail() || bytes > PTRDIFF_MAX - 2 * CX_HUGE_PAGE) return NULL;
+  bytes = (bytes + CX_HUGE_PAGE - 1) / CX_HUGE_PAGE * CX_HUGE_PAGE;
+  unsigned char *p = mmap(NULL, bytes + CX_HUGE_PAGE, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  const size_t before =
+      (CX_HUGE_PAGE - (uintptr_t)p % CX_HUGE_PAGE) % CX_HUGE_PAGE;
+  cx_free_pages(p, before);
+  cx_free_pages(p + before + bytes, CX_HUGE_PAGE - before);
+  (void)madvise(p + before, bytes, MADV_HUGEPAGE);
+  return p + before;
+}
+
+void cx_free_pages(void *p, size_t bytes)
+{
+  if (bytes > 0) (void)munmap(p, bytes);
 }
 
 char *cx_strdup(const char *s)

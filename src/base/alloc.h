@@ -15,6 +15,14 @@ void cx_free(void *p);
 char *cx_strdup(const char *s);
 char *cx_strndup(const char *s, size_t n);
 
+// Zeroed memory of whole pages, of huge ones where the system has them, which
+// are faster to touch first and to look up. At least `bytes`, rounded up to
+// CX_HUGE_PAGE and aligned to it. It is given back whole or in parts of whole
+// small pages. NULL when there is no memory.
+#define CX_HUGE_PAGE ((size_t)2 << 20)
+void *cx_alloc_pages(size_t bytes);
+void cx_free_pages(void *p, size_t bytes);
+
 // a * b and a + b; false where the result does not fit.
 bool cx_mul_size(size_t a, size_t b, size_t *out);
 bool cx_add_size(size_t a, size_t b, size_t *out);

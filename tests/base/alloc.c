@@ -37,6 +37,27 @@ static void test_contents(void **state)
   cx_free(b);
 }
 
+// Zeroed, aligned to huge pages, and given back in parts.
+static void test_pages(void **state)
+{
+  (void)state;
+  const size_t bytes = CX_HUGE_PAGE + 5;
+  unsigned char *p = cx_alloc_pages(bytes);
+  assert_non_null(p);
+  assert_int_equal((uintptr_t)p % CX_HUGE_PAGE, 0);
+  for (size_t i = 0; i < 2 * CX_HUGE_PAGE; i++) assert_int_equal(p[i], 0);
+  memset(p, 7, 2 * CX_HUGE_PAGE);
+  cx_free_pages(p + 65536, CX_HUGE_PAGE);
+  assert_int_equal(p[65535], 7);
+  assert_int_equal(p[CX_HUGE_PAGE + 65536], 7);
+  cx_free_pages(p, 65536);
+  cx_free_pages(p + CX_HUGE_PAGE + 65536, CX_HUGE_PAGE - 65536);
+  assert_null(cx_alloc_pages(SIZE_MAX));
+  assert_null(cx_alloc_pages((size_t)PTRDIFF_MAX));
+  cx_alloc_fail_at(0);
+  assert_null(cx_alloc_pages(1));
+}
+
 static void test_too_much(void **state)
 {
   (void)state;
@@ -174,10 +195,10 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     CHECK_TEST(test_counts),      CHECK_TEST(test_contents),
-    CHECK_TEST(test_too_much),    CHECK_TEST(test_fail_at),
-    CHECK_TEST(test_grow),        CHECK_TEST(test_grow_seldom),
-    CHECK_TEST(test_arena),       CHECK_TEST(test_arena_limit),
-    CHECK_TEST(test_arena_reset),
+    CHECK_TEST(test_pages),       CHECK_TEST(test_too_much),
+    CHECK_TEST(test_fail_at),     CHECK_TEST(test_grow),
+    CHECK_TEST(test_grow_seldom), CHECK_TEST(test_arena),
+    CHECK_TEST(test_arena_limit), CHECK_TEST(test_arena_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,9 @@ typedef struct cpu_api_cache {
   cx_mutex lock;
   cpu_api_free *free[CPU_API_CLASSES];
   size_t free_bytes;
+  // The rest of the region of pages that large blocks are cut from.
+  unsigned char *region;
+  size_t region_left;
   size_t in_use, peak, largest;
   int64_t n_allocs;
 } cpu_api_cache;

@@ -4,9 +4,10 @@
 // longer than the computation. So a device caches freed blocks, in size classes
 // of four to a power of two. It caches a block as long as its total is not
 // above the peak of the memory in use, or the cache is small. Blocks are
-// aligned to 64 bytes.
+// aligned to 64 bytes. Large ones are cut one after the other from regions of
+// huge pages: with small pages a loop over seven tensors of some MB waited for
+// the tables of pages most of its time.
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -14,13 +15,16 @@
 
 #define ALIGN 64
 #define SMALLEST 64
-#define HUGE_PAGE ((size_t)2 << 20)
 #define KEPT_AT_LEAST ((size_t)64 << 20)
+// Blocks from this size on are cut from regions. Their sizes are multiples of a
+// small page.
+#define CUT ((size_t)256 << 10)
+#define REGION ((size_t)32 << 20)
 
 // Stored in the block itself while that is free.
 struct cpu_api_free {
   cpu_api_free *next;
-  void *raw;
+  void *raw;  // what cx_alloc gave; NULL: cut from a region
 };
 
 // ---- sizes ----
@@ -60,21 +64,38 @@ void cpu_api_cache_init(cpu_api_cache *cache)
   cx_mutex_init(&cache->lock);
 }
 
+static void free_block(void *data, size_t size, void *raw)
+{
+  if (raw != NULL) {
+    cx_free(raw);
+  } else {
+    cx_free_pages(data, size);
+  }
+}
+
 static void drop_free(cpu_api_cache *cache)
 {
   for (size_t c = 0; c < CPU_API_CLASSES; c++) {
+    const size_t size = (4 + c % 4) * 16 << c / 4;
     while (cache->free[c] != NULL) {
       cpu_api_free *f = cache->free[c];
       cache->free[c] = f->next;
-      cx_free(f->raw);
+      free_block(f, size, f->raw);
     }
   }
   cache->free_bytes = 0;
 }
 
+static void drop_region(cpu_api_cache *cache)
+{
+  cx_free_pages(cache->region, cache->region_left);
+  cache->region_left = 0;
+}
+
 void cpu_api_cache_free(cpu_api_cache *cache)
 {
   drop_free(cache);
+  drop_region(cache);
   cx_mutex_free(&cache->lock);
 }
 
@@ -89,17 +110,37 @@ static void *take_free(cpu_api_cache *cache, size_t class, size_t size,
   return f;
 }
 
-static void *take_new(size_t size, void **out_raw)
+// The caller holds the lock.
+static void *cut(cpu_api_cache *cache, size_t size)
 {
-  size_t align = size >= HUGE_PAGE ? HUGE_PAGE : ALIGN;
-  unsigned char *raw = cx_alloc(size + align);
+  if (size > cache->region_left) {
+    const size_t all = size > REGION ? size : REGION;
+    unsigned char *region = cx_alloc_pages(all);
+    if (region == NULL) return NULL;
+    drop_region(cache);
+    cache->region = region;
+    cache->region_left = (all + CX_HUGE_PAGE - 1) / CX_HUGE_PAGE * CX_HUGE_PAGE;
+  }
+  unsigned char *data = cache->region;
+  cache->region += size;
+  cache->region_left -= size;
+  return data;
+}
+
+// Without a region where tests count each block.
+static void *take_new(cpu_api_cache *cache, size_t size, void **out_raw)
+{
+  if (size >= CUT && !cx_alloc_exact()) {
+    *out_raw = NULL;
+    cx_lock(&cache->lock);
+    void *data = cut(cache, size);
+    cx_unlock(&cache->lock);
+    return data;
+  }
+  unsigned char *raw = cx_alloc(size + ALIGN);
   if (raw == NULL) return NULL;
   *out_raw = raw;
-  unsigned char *data = raw + (align - (uintptr_t)raw % align) % align;
-  if (align == HUGE_PAGE) {
-    (void)madvise(data, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-  }
-  return data;
+  return raw + (ALIGN - (uintptr_t)raw % ALIGN) % ALIGN;
 }
 
 static void count(cpu_api_cache *cache, size_t size)
@@ -129,12 +170,14 @@ calx_status *cpu_api_block_new(cpu_api_cache *cache, size_t bytes,
   if (data != NULL) count(cache, size);
   cx_unlock(&cache->lock);
   if (data == NULL) {
-    data = take_new(size, &raw);
-    cx_lock(&cache->lock);
+    data = take_new(cache, size, &raw);
     if (data == NULL) {
+      cx_lock(&cache->lock);
       drop_free(cache);
-      data = take_new(size, &raw);
+      cx_unlock(&cache->lock);
+      data = take_new(cache, size, &raw);
     }
+    cx_lock(&cache->lock);
     if (data != NULL) count(cache, size);
     cx_unlock(&cache->lock);
   }
@@ -165,7 +208,7 @@ static void give_back(cpu_api_cache *cache, const cpu_api_block *block)
     cache->free_bytes += size;
   }
   cx_unlock(&cache->lock);
-  if (!keep) cx_free(block->raw);
+  if (!keep) free_block(block->data, size, block->raw);
 }
 
 void cpu_api_block_release(cpu_api_cache *cache, cpu_api_block *block)

@@ -5,17 +5,12 @@
 // all collectives of a device keep their order.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/metrics.h"
 #include "ref/ref.h"
 #include "run/comm.h"
 #include "run/layout.h"
-
-// An arena of at least this size uses huge pages: the first access to all of it
-// then takes a third of the time.
-#define HUGE_PAGE ((size_t)2 << 20)
 
 CX_COUNTER(overlapped_counter, "CpuOverlappedCollectives");
 CX_COUNTER(beside_counter, "CpuStepsBesideCollectives");
@@ -61,11 +56,29 @@ void cpu_run_context_set_data(cpu_run_context *context,
   context->n_user_data = n;
 }
 
+// An arena of at least a huge page consists of them: the first access to all of
+// it then takes a third of the time.
+static bool has_pages(size_t arena_bytes)
+{
+  return arena_bytes >= CX_HUGE_PAGE;
+}
+
+static void free_arena(cpu_run_context *c)
+{
+  if (has_pages(c->arena_bytes)) {
+    cx_free_pages(c->arena, c->arena_bytes);
+  } else {
+    free(c->arena);
+  }
+  c->arena = NULL;
+  c->arena_bytes = 0;
+}
+
 void cpu_run_context_free(cpu_run_context *context)
 {
   if (context == NULL) return;
   cpu_run_comm_free(context->comm);
-  free(context->arena);
+  free_arena(context);
   cx_free(context->pointers);
   cx_free(context);
 }
@@ -75,13 +88,13 @@ void cpu_run_context_free(cpu_run_context *context)
 static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
 {
   if (c->arena != NULL && c->arena_bytes >= p->info.arena_bytes) return NULL;
-  size_t align =
-      p->info.arena_bytes >= HUGE_PAGE ? HUGE_PAGE : CPU_RUN_SLOT_ALIGN;
+  free_arena(c);
+  const size_t align =
+      has_pages(p->info.arena_bytes) ? CX_HUGE_PAGE : CPU_RUN_SLOT_ALIGN;
   size_t bytes = p->info.arena_bytes == 0 ? 1 : p->info.arena_bytes;
   bytes = (bytes + align - 1) / align * align;
-  free(c->arena);
-  c->arena_bytes = 0;
-  c->arena = aligned_alloc(align, bytes);
+  c->arena =
+      has_pages(bytes) ? cx_alloc_pages(bytes) : aligned_alloc(align, bytes);
   if (c->arena == NULL) {
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "program '%s' needs %zu bytes of temporary memory, which "
@@ -89,7 +102,6 @@ static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
                     p->info.name, p->info.arena_bytes);
   }
   c->arena_bytes = bytes;
-  if (align == HUGE_PAGE) (void)madvise(c->arena, bytes, MADV_HUGEPAGE);
   return NULL;
 }
 

@@ -456,6 +456,32 @@ static void test_memory(void **state)
   teardown(&f);
 }
 
+// Large blocks come from regions that they share: each keeps its values while
+// its neighbours are given back and taken again.
+static void test_large_memory(void **state)
+{
+  (void)state;
+  static const size_t n[] = { 64000, 300000, 700000, 2000000, 9000000, 1 };
+  PJRT_Buffer *all[24];
+  fixture f = setup();
+  for (size_t round = 0; round < 3; round++) {
+    for (size_t i = 0; i < 24; i++) {
+      if (round > 0 && i % 3 == round) host_free(all[i]);
+    }
+    for (size_t i = 0; i < 24; i++) {
+      if (round > 0 && i % 3 != round) continue;
+      all[i] = host_floats(f.device, n[(i + round) % 6], (float)i);
+      assert_int_equal((uintptr_t)address(all[i]) % 64, 0);
+    }
+    for (size_t i = 0; i < 24; i++) {
+      const size_t size = n[(i + (i % 3 <= round ? i % 3 : 0)) % 6];
+      host_check_floats(all[i], size, (float)i, 1);
+    }
+  }
+  for (size_t i = 0; i < 24; i++) host_free(all[i]);
+  teardown(&f);
+}
+
 // The client goes first, what it made is read and destroyed after.
 static void test_outliving_the_client(void **state)
 {
@@ -483,6 +509,7 @@ int main(void)
     HOST_TEST(test_external_references),
     HOST_TEST(test_others),
     HOST_TEST(test_memory),
+    HOST_TEST(test_large_memory),
     HOST_TEST(test_outliving_the_client),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
