@@ -25,15 +25,23 @@ static bool is_used_once(const mover *m, const cx_hlo_value *v)
 }
 
 // Replaces the visited operation by one like `like` on other operands, with one
-// attribute changed.
+// attribute changed, and by one like `then` on its result unless that is NULL.
 static void replace_by(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *like,
                        cx_hlo_value *const *operands, cx_hlo_attr_id id,
-                       const cx_hlo_attr *attr)
+                       const cx_hlo_attr *attr, const cx_hlo_op *then)
 {
+  cx_hlo_type type = op->results[0].type.tensor;
+  type.elem = like->results[0].type.tensor.elem;
   cx_hlo_op *r = cpu_opt_begin_like(&w->b, like, operands);
   cx_hlo_build_attr(&w->b, r, id, attr);
-  cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  cx_hlo_build_declare(&w->b, r, 0, &type);
+  cx_hlo_value *result = cx_hlo_build_end(&w->b, r);
+  if (then != NULL) {
+    r = cpu_opt_begin_like(&w->b, then, &result);
+    cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
+    result = cx_hlo_build_end(&w->b, r);
+  }
+  cpu_opt_replace(w, op, result);
 }
 
 // ---- dot_general ----
@@ -73,12 +81,13 @@ static void fold_into_dot(cpu_opt_walk *w, cx_hlo_op *op)
   }
   if (!change) return;
   replace_by(w, op, op, operands, CX_HLO_A_DOT_DIMENSION_NUMBERS,
-             cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &n));
+             cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &n), NULL);
 }
 
 // Folds a transpose of the result that exchanges the free dimensions of the two
 // operands, by exchanging the operands.
-static void fold_dot_into(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot)
+static void fold_dot_into(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot,
+                          const cx_hlo_op *then)
 {
   cx_hlo_dot_numbers n;
   memcpy(&n, cx_hlo_op_struct(dot, CX_HLO_A_DOT_DIMENSION_NUMBERS), sizeof n);
@@ -103,7 +112,8 @@ static void fold_dot_into(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot)
                                        n.lhs_contract };
   cx_hlo_value *const operands[2] = { dot->operands[1], dot->operands[0] };
   replace_by(w, op, dot, operands, CX_HLO_A_DOT_DIMENSION_NUMBERS,
-             cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &swapped));
+             cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &swapped),
+             then);
 }
 
 // ---- convolution ----
@@ -174,7 +184,8 @@ static void fold_into_convolution(cpu_opt_walk *w, cx_hlo_op *op)
 
 // Folds a transpose of the result.
 static void fold_convolution_into(cpu_opt_walk *w, cx_hlo_op *op,
-                                  const cx_hlo_op *convolution)
+                                  const cx_hlo_op *convolution,
+                                  const cx_hlo_op *then)
 {
   const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
   cx_hlo_conv_numbers n = *cx_hlo_op_conv(convolution);
@@ -183,8 +194,8 @@ static void fold_convolution_into(cpu_opt_walk *w, cx_hlo_op *op,
   n.output_feature = inverse.v[n.output_feature];
   n.output_spatial = cpu_opt_through(w, inverse, n.output_spatial);
   replace_by(w, op, convolution, convolution->operands,
-             CX_HLO_A_CONV_DIMENSION_NUMBERS,
-             cx_hlo_attr_conv(w->b.module, &n));
+             CX_HLO_A_CONV_DIMENSION_NUMBERS, cx_hlo_attr_conv(w->b.module, &n),
+             then);
 }
 
 // ---- behind elementwise operations ----
@@ -266,15 +277,28 @@ static void move_behind(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- the pass ----
 
+// Whether nothing but the visited operation uses v.
+static bool is_its_own(const cpu_opt_walk *w, const cx_hlo_op *op,
+                       const cx_hlo_value *v)
+{
+  return v->op != NULL && is_used_once(w->user, v) && v->op->block == op->block;
+}
+
+// Of the result, or of an elementwise operation on the result: products in bf16
+// are converted before their gradients are transposed.
 static void visit_transpose(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  cx_hlo_value *x = op->operands[0];
-  if (x->op == NULL || !is_used_once(w->user, x) || x->op->block != op->block) {
-    return;
+  const cx_hlo_value *x = op->operands[0];
+  const cx_hlo_op *then = NULL;
+  if (!is_its_own(w, op, x)) return;
+  if (cpu_opt_is_elementwise(x->op) && x->op->n_operands == 1) {
+    then = x->op;
+    x = then->operands[0];
+    if (!is_its_own(w, op, x)) return;
   }
-  if (x->op->kind == CX_HLO_OP_DOT_GENERAL) fold_dot_into(w, op, x->op);
+  if (x->op->kind == CX_HLO_OP_DOT_GENERAL) fold_dot_into(w, op, x->op, then);
   if (x->op->kind == CX_HLO_OP_CONVOLUTION) {
-    fold_convolution_into(w, op, x->op);
+    fold_convolution_into(w, op, x->op, then);
   }
 }
 

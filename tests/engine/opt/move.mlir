@@ -39,6 +39,19 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) -> tensor<4x2xf32> {
   %1 = stablehlo.dot_general %y, %x, contracting_dims = [0] x [1] : (tensor<3x4xf32>, tensor<2x3xf32>) -> tensor<4x2xf32>
   return %1 : tensor<4x2xf32>
 }
+// ==== move: a transpose behind a conversion of the product exchanges them too
+func.func @main(%x: tensor<2x3xbf16>, %y: tensor<3x4xbf16>) -> tensor<4x2xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> tensor<2x4xbf16>
+  %1 = stablehlo.convert %0 : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+  %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  return %2 : tensor<4x2xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3xbf16>, %y: tensor<3x4xbf16>) -> tensor<4x2xf32> {
+  %0 = stablehlo.dot_general %y, %x, contracting_dims = [0] x [1] : (tensor<3x4xbf16>, tensor<2x3xbf16>) -> tensor<4x2xbf16>
+  %1 = stablehlo.convert %0 : (tensor<4x2xbf16>) -> tensor<4x2xf32>
+  return %1 : tensor<4x2xf32>
+}
 // ==== move: a product that is needed as it is, too, is not done twice
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) -> (tensor<4x2xf32>, tensor<2x4xf32>) {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
