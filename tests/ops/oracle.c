@@ -23,6 +23,9 @@ static const miss misses[] = {
   { "c0040/out0", 6e-5, true },
   // Its gradient: allowed 1.28e-3, measured 2.21e-3.
   { "c0040/d0", 2.5e-3, true },
+  // XLA's batch norm on an Intel processor with AVX-512; allowed 1e-5, measured
+  // 1.06e-5, with calx's engine less than allowed on the same processor.
+  { "c0477/out0", 1.2e-5, true },
   { 0 },
 };
 

@@ -2,7 +2,7 @@
 // operation to the first.
 //
 // An operation joins the loop that uses it when all its users are in that one
-// loop, or when it costs nothing and can be computed in each. What must be in
+// loop, or when it costs little and can be computed in each. What must be in
 // memory anyway becomes an output of a loop over the same elements, unless the
 // loop would then wait for itself. All else begins a group of its own.
 #include "lower/fuse.h"
@@ -150,7 +150,8 @@ static calx_status *fuse_loop_op(cpu_lower_fusion *f, uint32_t i)
   bool all = !users.too_many;
   for (size_t k = 0; k < users.n && all; k++) all = fits(f, i, users.groups[k]);
   const bool once = users.n == 1 && !users.elsewhere;
-  if (all && (once || (is_free(op) && users.n > 0))) {
+  if (all && (once || (is_free(op) && users.n > 0) ||
+              cpu_lower_fuse_recomputes(f, i, &users))) {
     for (size_t k = 0; k < users.n; k++) {
       CALX_TRY(cpu_lower_fuse_join(f, i, users.groups[k]));
     }

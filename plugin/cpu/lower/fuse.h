@@ -2,8 +2,9 @@
 // block.
 //
 // fuse.c decides for each operation, from the last to the first, and uses
-// fuse_reduce.c (reductions), fuse_paths.c (would the groups wait for each
-// other?) and fuse_group.c (which operation is in which group).
+// fuse_reduce.c (reductions), fuse_recompute.c (is it cheaper to compute than
+// to read?), fuse_paths.c (would the groups wait for each other?) and
+// fuse_group.c (which operation is in which group).
 #ifndef CPU_LOWER_FUSE_H
 #define CPU_LOWER_FUSE_H
 
@@ -42,7 +43,7 @@ typedef struct cpu_lower_fusion {
   cpu_lower_member **members;  // the groups that compute it
   bool *in_memory;             // some group writes its results
   bool *after_reduction;       // in its loop it works on reductions' results
-  // Of fuse_paths.c:
+  // Of searches:
   uint32_t *stack;
   unsigned *seen;  // by operation: the last search that met it
   unsigned search;
@@ -101,6 +102,13 @@ bool cpu_lower_fuse_has_path(cpu_lower_fusion *f, uint32_t i,
                              const cpu_lower_group *g);
 // Operation i has its groups now.
 void cpu_lower_fuse_note_placed(cpu_lower_fusion *f, uint32_t i);
+
+// ---- fuse_recompute.c ----
+
+// Whether each of the loops that use operation i may better compute it than
+// read it.
+bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
+                               const cpu_lower_users *users);
 
 // ---- fuse_reduce.c ----
 
