@@ -124,9 +124,9 @@ static bool fits(const cpu_lower_fusion *f, uint32_t i,
   }
   for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
     const cpu_lower_use *use = &f->uses->uses[k];
+    const cpu_lower_member *m = cpu_lower_fuse_member(f, use->user, g);
     // Used before the loop's reductions and after them: in none of the two.
-    if (cpu_lower_fuse_is_in(f, use->user, g) &&
-        (f->after_reduction[use->user] || !takes_operand(f, i, use))) {
+    if (m != NULL && (m->after_reduction || !takes_operand(f, i, use))) {
       return false;
     }
   }
@@ -292,13 +292,11 @@ static bool prepare(cpu_lower_fusion *f)
   const size_t n = f->uses->n_ops + 1;
   f->members = CX_ARENA_ARRAY(arena, cpu_lower_member *, n);
   f->in_memory = CX_ARENA_ARRAY(arena, bool, n);
-  f->after_reduction = CX_ARENA_ARRAY(arena, bool, n);
   f->stack = CX_ARENA_ARRAY(arena, uint32_t, 2 * n);
   f->seen = CX_ARENA_ARRAY(arena, unsigned, n);
   f->spans = CX_ARENA_ARRAY(arena, cpu_lower_span, n + 1);
-  return f->members != NULL && f->in_memory != NULL &&
-         f->after_reduction != NULL && f->stack != NULL && f->seen != NULL &&
-         f->spans != NULL;
+  return f->members != NULL && f->in_memory != NULL && f->stack != NULL &&
+         f->seen != NULL && f->spans != NULL;
 }
 
 calx_status *cpu_lower_fuse(cpu_lower_state *c, cpu_lower_schedule *schedule)

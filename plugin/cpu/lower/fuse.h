@@ -27,7 +27,8 @@ typedef struct cpu_lower_member {
   // position is a hash of the operations that lead to it. At most
   // FUSE_POSITIONS + 1 are kept.
   uint64_t *positions;
-  unsigned copies;  // how many positions
+  unsigned copies;       // how many positions
+  bool after_reduction;  // here it works on results of the group's reductions
   struct cpu_lower_member *next;
 } cpu_lower_member;
 
@@ -42,7 +43,6 @@ typedef struct cpu_lower_fusion {
   // By the operation's position in the block:
   cpu_lower_member **members;  // the groups that compute it
   bool *in_memory;             // some group writes its results
-  bool *after_reduction;       // in its loop it works on reductions' results
   // Of searches:
   uint32_t *stack;
   unsigned *seen;  // by operation: the last search that met it
@@ -58,8 +58,14 @@ static inline const cx_hlo_type *cpu_lower_result_type(const cx_hlo_op *op)
   return &op->results[0].type.tensor;
 }
 
-bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
-                          const cpu_lower_group *g);
+// NULL: operation i is not in g.
+cpu_lower_member *cpu_lower_fuse_member(const cpu_lower_fusion *f, uint32_t i,
+                                        const cpu_lower_group *g);
+static inline bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
+                                        const cpu_lower_group *g)
+{
+  return cpu_lower_fuse_member(f, i, g) != NULL;
+}
 // Whether g uses operation i, and only in operations on its reductions'
 // results.
 bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,

@@ -6,18 +6,12 @@
 
 #define MOST (CPU_LOWER_FUSE_POSITIONS + 1)
 
-static const cpu_lower_member *member_of(const cpu_lower_fusion *f, uint32_t i,
-                                         const cpu_lower_group *g)
+cpu_lower_member *cpu_lower_fuse_member(const cpu_lower_fusion *f, uint32_t i,
+                                        const cpu_lower_group *g)
 {
-  const cpu_lower_member *m = f->members[i];
+  cpu_lower_member *m = f->members[i];
   while (m != NULL && m->group != g) m = m->next;
   return m;
-}
-
-bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
-                          const cpu_lower_group *g)
-{
-  return member_of(f, i, g) != NULL;
 }
 
 // The position at which operation `user` reads its operand when it is computed
@@ -54,7 +48,7 @@ static unsigned find_positions(const cpu_lower_fusion *f, uint32_t i,
   }
   for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
     const uint32_t user = f->uses->uses[k].user;
-    const cpu_lower_member *m = member_of(f, user, g);
+    const cpu_lower_member *m = cpu_lower_fuse_member(f, user, g);
     for (unsigned j = 0; m != NULL && j < m->copies; j++) {
       n = add_position(positions, n, read_from(f, user, m->positions[j]));
     }
@@ -77,9 +71,10 @@ bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,
   *out_used = false;
   for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
     const uint32_t user = f->uses->uses[k].user;
-    if (!cpu_lower_fuse_is_in(f, user, g)) continue;
+    const cpu_lower_member *m = cpu_lower_fuse_member(f, user, g);
+    if (m == NULL) continue;
     *out_used = true;
-    if (!f->after_reduction[user]) return false;
+    if (!m->after_reduction) return false;
   }
   return *out_used;
 }
@@ -117,7 +112,7 @@ cpu_lower_users cpu_lower_fuse_users(const cpu_lower_fusion *f, uint32_t i)
 }
 
 static calx_status *add_member(cpu_lower_fusion *f, uint32_t i,
-                               cpu_lower_group *g)
+                               cpu_lower_group *g, bool after_reduction)
 {
   cpu_lower_member *m = CX_ARENA_NEW(&f->c->arena, cpu_lower_member);
   if (m == NULL) return cx_out_of_memory();
@@ -129,6 +124,7 @@ static calx_status *add_member(cpu_lower_fusion *f, uint32_t i,
   memcpy(m->positions, positions, m->copies * sizeof *positions);
   m->next = f->members[i];
   f->members[i] = m;
+  m->after_reduction = after_reduction;
   return cpu_lower_push(f->c, &g->ops, &g->n_ops, &g->ops_room,
                         f->uses->ops[i]);
 }
@@ -146,7 +142,7 @@ calx_status *cpu_lower_fuse_new_group(cpu_lower_fusion *f,
   CALX_TRY(cpu_lower_push(f->c, &s->groups, &s->n_groups, &s->groups_room, g));
   cpu_lower_fuse_write(f, i, g);
   *out = g;
-  return add_member(f, i, g);
+  return add_member(f, i, g, false);
 }
 
 calx_status *cpu_lower_fuse_new_loop(cpu_lower_fusion *f, uint32_t i,
@@ -164,14 +160,14 @@ calx_status *cpu_lower_fuse_join(cpu_lower_fusion *f, uint32_t i,
 {
   const cx_hlo_op *op = f->uses->ops[i];
   bool used = false;
-  if (cpu_jit_class_of(op) == CPU_JIT_ELEMENT) {
-    if (cpu_lower_fuse_is_used_after_reduction(f, i, g, &used)) {
-      f->after_reduction[i] = true;
-    } else if (cx_hlo_type_elements(cpu_lower_result_type(op)) < g->elements) {
-      g->n_repeated++;
-    }
+  const bool element = cpu_jit_class_of(op) == CPU_JIT_ELEMENT;
+  const bool after =
+      element && cpu_lower_fuse_is_used_after_reduction(f, i, g, &used);
+  if (element && !after &&
+      cx_hlo_type_elements(cpu_lower_result_type(op)) < g->elements) {
+    g->n_repeated++;
   }
-  return add_member(f, i, g);
+  return add_member(f, i, g, after);
 }
 
 void cpu_lower_fuse_write(cpu_lower_fusion *f, uint32_t i, cpu_lower_group *g)

@@ -13,6 +13,7 @@
 // read first, and the caches are shared.
 #define NS_PER_BYTE 0.25
 #define ROUNDING_NS 0.15  // to a narrow type, per operation
+#define MUCH_MORE 256     // elements
 #define MOST_OPS 24       // between the tensor and the value
 
 // Whether the operation's results are in memory, whatever loops there are.
@@ -38,6 +39,7 @@ static bool is_cheap(const cx_hlo_op *op)
 
 static double ns_of(const cx_hlo_op *op)
 {
+  if (cpu_jit_class_of(op) != CPU_JIT_ELEMENT) return 0;
   const cx_hlo_elem elem = cpu_lower_result_type(op)->elem;
   const bool narrow = cx_hlo_elem_bits(elem) < 32 && elem != CX_HLO_I1;
   return cpu_jit_op_ns(op) + (narrow ? ROUNDING_NS : 0);
@@ -77,12 +79,32 @@ static bool add_operands(cpu_lower_fusion *f, uint32_t i, search *s)
   return true;
 }
 
+// Whether a loop over much more uses operation i behind its reductions, as when
+// the sums over a batch give the gradients of a normalisation.
+static bool is_negligible(const cpu_lower_fusion *f, uint32_t i,
+                          const cpu_lower_users *users)
+{
+  const cx_hlo_op *op = f->uses->ops[i];
+  const int64_t elements = cx_hlo_type_elements(cpu_lower_result_type(op));
+  if (cpu_lower_is_expensive(op)) return false;
+  for (size_t k = 0; k < users->n; k++) {
+    bool used = false;
+    if (users->groups[k]->elements >= MUCH_MORE * elements &&
+        cpu_lower_fuse_is_used_after_reduction(f, i, users->groups[k], &used)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
                                const cpu_lower_users *users)
 {
   const cx_hlo_type *t = cpu_lower_result_type(f->uses->ops[i]);
   const int64_t bytes = cx_hlo_type_bytes(t);
-  if (users->elsewhere || users->n < 2 || bytes < LEAST_BYTES) return false;
+  if (users->elsewhere || users->n < 2) return false;
+  if (is_negligible(f, i, users)) return true;
+  if (bytes < LEAST_BYTES) return false;
   search s = { .elements = cx_hlo_type_elements(t) };
   f->search++;
   return add_operands(f, i, &s) && s.source != NULL &&

@@ -86,7 +86,8 @@ calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f, uint32_t i)
     cpu_lower_group *g = users.groups[0];
     for (size_t k = 0; k < g->n_ops; k++) {
       const cx_hlo_value *result = &g->ops[k]->results[0];
-      f->after_reduction[cpu_lower_info(f->c, result)->position] = true;
+      const uint32_t at = cpu_lower_info(f->c, result)->position;
+      cpu_lower_fuse_member(f, at, g)->after_reduction = true;
     }
     g->root = op;
     g->elements = cx_hlo_type_elements(reduced);

@@ -387,3 +387,37 @@ func.func @main() -> (tensor<5xi1>, tensor<5xi1>, tensor<200xi1>, tensor<5xi1>) 
   return %0, %1, %2, %3 : tensor<5xi1>, tensor<5xi1>, tensor<200xi1>, tensor<5xi1>
 }
 // -> same
+// ==== relu: the sign of what came in is that of what goes out
+func.func @main(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) {
+  %z = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %0 = stablehlo.maximum %x, %z : tensor<4xf32>
+  %1 = stablehlo.compare GT, %x, %z, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %2 = stablehlo.compare LT, %z, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %3 = stablehlo.select %1, %g, %z : tensor<4xi1>, tensor<4xf32>
+  return %0, %3, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
+}
+// ->
+func.func @main(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) {
+  %z = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %0 = stablehlo.maximum %x, %z : tensor<4xf32>
+  %1 = stablehlo.compare GT, %0, %z, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %2 = stablehlo.compare LT, %z, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %3 = stablehlo.select %1, %g, %z : tensor<4xi1>, tensor<4xf32>
+  return %0, %3, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
+}
+// ==== relu: not in the total order, which knows the sign of 0 and of NaN
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>) {
+  %z = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %0 = stablehlo.maximum %x, %z : tensor<4xf32>
+  %1 = stablehlo.compare GT, %x, %z, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %0, %1 : tensor<4xf32>, tensor<4xi1>
+}
+// -> same
+// ==== relu: x >= 0 is another question
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>) {
+  %z = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %0 = stablehlo.maximum %x, %z : tensor<4xf32>
+  %1 = stablehlo.compare GE, %x, %z : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %0, %1 : tensor<4xf32>, tensor<4xi1>
+}
+// -> same

@@ -134,6 +134,7 @@ static const named_pass passes[] = {
   { "loops", cpu_opt_loops },
   { "dce", cpu_opt_dce },
   { "cse", cpu_opt_cse },
+  { "relu", cpu_opt_relu },
   { "short_rows", cpu_opt_short_rows },
   { "all", run_all },
 };
