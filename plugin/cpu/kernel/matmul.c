@@ -4,18 +4,76 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "base/alloc.h"
 #include "kernel/gemm.h"
 #include "kernel/primitive.h"
+#include "kernel/tiles.h"
 
 enum { A, B, C, N_TENSORS };
 
 struct cpu_kernel_matmul {
+  cpu_kernel_matmul_shape shape;
+  bool tiles;  // tiles.h computes it, else oneDNN
   const cpu_kernel_onednn *dnnl;
   cpu_kernel_primitive product;
   dnnl_memory_desc_t md[N_TENSORS];
 };
+
+// ---- AMX --------------------------------------------------------------------
+
+#if defined(__x86_64__)
+// Bits of the processor's leaf 7, and of the state that the system keeps.
+#define AMX_BF16 (1u << 22)
+#define AMX_TILE (1u << 24)
+#define AMX_STATES (3u << 17)
+// A process has to ask for the memory of its tiles.
+#define REQUEST_STATE 0x1023
+#define TILE_DATA 18
+
+static bool may_use_tiles(void)
+{
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & AMX_BF16) == 0 ||
+      (d & AMX_TILE) == 0 || !__builtin_cpu_supports("avx512bf16") ||
+      cpu_kernel_vector_bytes() != 64) {
+    return false;
+  }
+  __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return (a & AMX_STATES) == AMX_STATES &&
+         syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
+}
+#endif
+
+static bool has_tiles(void)
+{
+#if defined(__x86_64__)
+  enum { UNKNOWN, NO, YES };
+  static _Atomic int known;  // threads that come at the same time find the same
+  int found = atomic_load_explicit(&known, memory_order_relaxed);
+  if (found == UNKNOWN) {
+    found = may_use_tiles() ? YES : NO;
+    atomic_store_explicit(&known, found, memory_order_relaxed);
+  }
+  return found == YES;
+#else
+  return false;
+#endif
+}
+
+// Fewer rows or columns do not fill the tiles, or do not pay for the packing.
+#define TILES_ROWS 64
+#define TILES_COLUMNS 16
+
+static bool suits_tiles(const cpu_kernel_matmul_shape *s)
+{
+  return s->m >= TILES_ROWS && s->n >= TILES_COLUMNS && has_tiles();
+}
 
 // ---- one product ------------------------------------------------------------
 
@@ -67,10 +125,13 @@ static bool make(cpu_kernel_matmul *x)
 cpu_kernel_matmul *cpu_kernel_matmul_new(const cpu_kernel_matmul_shape *shape,
                                          cpu_threads *pool)
 {
-  const cpu_kernel_onednn *d = cpu_kernel_onednn_get();
-  cpu_kernel_matmul *x = d == NULL ? NULL : cx_calloc(1, sizeof *x);
+  const bool tiles = suits_tiles(shape);
+  const cpu_kernel_onednn *d = tiles ? NULL : cpu_kernel_onednn_get();
+  if (!tiles && d == NULL) return NULL;
+  cpu_kernel_matmul *x = cx_calloc(1, sizeof *x);
   if (x == NULL) return NULL;
-  x->dnnl = d;
+  *x = (cpu_kernel_matmul){ .shape = *shape, .tiles = tiles, .dnnl = d };
+  if (tiles) return x;
   cpu_kernel_onednn_enter(d, pool);
   const bool made = describe(x, shape) && make(x);
   cpu_kernel_onednn_leave(d);
@@ -88,18 +149,23 @@ void cpu_kernel_matmul_free(cpu_kernel_matmul *m)
 
 size_t cpu_kernel_matmul_scratch(const cpu_kernel_matmul *m)
 {
+  if (m->tiles) return cpu_kernel_tiles_scratch(&m->shape);
   return (m->product.scratch + 63) / 64 * 64;
 }
 
 calx_status *cpu_kernel_matmul_ready(const cpu_kernel_matmul *m,
                                      const char *name, cpu_threads *pool)
 {
-  return cpu_kernel_primitive_ready(m->dnnl, name, pool);
+  return m->tiles ? NULL : cpu_kernel_primitive_ready(m->dnnl, name, pool);
 }
 
 bool cpu_kernel_matmul_run(const cpu_kernel_matmul *m, cpu_threads *pool,
                            const void *a, const void *b, void *c, void *scratch)
 {
+  if (m->tiles) {
+    cpu_kernel_tiles_run(&m->shape, pool, a, b, c, scratch);
+    return true;
+  }
   // oneDNN takes its operands by pointers without const.
   void *const at[N_TENSORS] = { (void *)(uintptr_t)a, (void *)(uintptr_t)b, c };
   cpu_kernel_onednn_enter(m->dnnl, pool);

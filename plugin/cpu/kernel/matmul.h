@@ -1,4 +1,5 @@
-// kernel/matmul: matrix products of bf16, with sums in f32, on oneDNN's matmul.
+// kernel/matmul: matrix products of bf16, with sums in f32: of tiles.h on AMX,
+// on oneDNN's matmul elsewhere.
 //
 // AVX512-BF16 multiplies pairs of bf16 numbers, up to twice as many in a cycle
 // as f32; AMX multiplies tiles of them. Both flush numbers below f32's least

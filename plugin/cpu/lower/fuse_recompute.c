@@ -45,17 +45,17 @@ static double ns_of(const cx_hlo_op *op)
   return cpu_jit_op_ns(op) + (narrow ? ROUNDING_NS : 0);
 }
 
-typedef struct search {
+typedef struct origin {
   int64_t elements;            // of the value
   const cx_hlo_value *source;  // the tensor; NULL: none was met
   double ns;                   // per element
   unsigned n_ops;
-} search;
+} origin;
 
 // Adds what the operands of operation i are made of. Operands with much fewer
 // elements do not count. False: there is more than one tensor, or too much to
 // compute.
-static bool add_operands(cpu_lower_fusion *f, uint32_t i, search *s)
+static bool add_operands(cpu_lower_fusion *f, uint32_t i, origin *s)
 {
   const cx_hlo_op *op = f->uses->ops[i];
   f->seen[i] = f->search;
@@ -105,7 +105,7 @@ bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
   if (users->elsewhere || users->n < 2) return false;
   if (is_negligible(f, i, users)) return true;
   if (bytes < LEAST_BYTES) return false;
-  search s = { .elements = cx_hlo_type_elements(t) };
+  origin s = { .elements = cx_hlo_type_elements(t) };
   f->search++;
   return add_operands(f, i, &s) && s.source != NULL &&
          cx_hlo_type_bytes(&s.source->type.tensor) <= bytes &&

@@ -9,12 +9,12 @@
 
 #define TOTALORDER 2  // among choices of the comparison's type
 
-typedef struct known {
+typedef struct signs {
   cx_hlo_value **relu;  // by number of x: max(x, 0); NULL: not seen
   uint32_t n;
-} known;
+} signs;
 
-static void note_maximum(const known *k, cx_hlo_op *op)
+static void note_maximum(const signs *k, cx_hlo_op *op)
 {
   for (int i = 0; i < 2; i++) {
     const cx_hlo_value *x = op->operands[i];
@@ -26,7 +26,7 @@ static void note_maximum(const known *k, cx_hlo_op *op)
 
 static void replace_compared(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  const known *k = w->user;
+  const signs *k = w->user;
   const int64_t direction = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
   const cx_hlo_attr *type = cx_hlo_op_attr(op, CX_HLO_A_COMPARE_TYPE);
   if ((direction != CX_HLO_GT && direction != CX_HLO_LT) ||
@@ -59,7 +59,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 
 calx_status *cpu_opt_relu(cx_hlo_module *m, bool *changed)
 {
-  known k = { cx_calloc(m->n_values, sizeof *k.relu), m->n_values };
+  signs k = { cx_calloc(m->n_values, sizeof *k.relu), m->n_values };
   if (k.relu == NULL) return cx_out_of_memory();
   calx_status *status =
       cpu_opt_walk_func(m, cx_hlo_entry(m), visit, &k, changed);

@@ -1,0 +1,300 @@
+// kernel/tiles: see tiles.h.
+//
+// A panel is 32 columns of b, a band 32 rows of a. Both have two tiles for each
+// step of 32 inner elements. A tile has 16 rows of 64 bytes: of a, a row's
+// inner elements; of b, the pairs of inner elements of 16 columns.
+#include "kernel/tiles.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define SIDE 16        // rows of a tile, and columns of a product of two
+#define STEP 32        // inner elements of a tile
+#define TILE 1024      // bytes
+#define BAND 32        // rows or columns, of two tiles
+#define CACHE 1000000  // bytes of packed panels that a thread works with
+
+typedef struct packing {
+  const cpu_kernel_matmul_shape *s;
+  const uint16_t *a, *b;
+  unsigned char *c, *panels, *bands;  // of c; packed
+  int64_t steps, n_panels, n_bands;
+  int64_t first_packed;  // from this band on a is packed
+  // Parts of c that one thread computes: a multiple of bands and panels.
+  int64_t part_bands, part_panels, bands_of_parts;
+} packing;
+
+static int64_t parts_of(int64_t n, int64_t each)
+{
+  return (n + each - 1) / each;
+}
+
+static int64_t least(int64_t x, int64_t y)
+{
+  return x < y ? x : y;
+}
+
+// Dense rows are read where they are, but for those of the last band if it has
+// fewer, and if there are inner elements beside whole steps.
+static int64_t first_packed_of(const cpu_kernel_matmul_shape *s)
+{
+  return s->a_column == 1 && s->k % STEP == 0 ? s->m / BAND : 0;
+}
+
+size_t cpu_kernel_tiles_scratch(const cpu_kernel_matmul_shape *s)
+{
+  const int64_t bands = parts_of(s->m, BAND) - first_packed_of(s);
+  return (size_t)((parts_of(s->n, BAND) + bands) * parts_of(s->k, STEP) * 2 *
+                  TILE);
+}
+
+// ---- packing ----------------------------------------------------------------
+
+static __mmask32 mask_of(int64_t n)
+{
+  return n >= 32 ? ~(__mmask32)0 : ((__mmask32)1 << n) - 1;
+}
+
+// Rows become columns: of 16 x 16 words of 32 bits.
+static void transpose(__m512i v[SIDE])
+{
+  const __m512i at =
+      _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (int d = 1; d < SIDE; d *= 2) {
+    const __mmask16 odd = _mm512_test_epi32_mask(at, _mm512_set1_epi32(d));
+    const __m512i by = _mm512_set1_epi32(SIDE - d);
+    const __m512i low = _mm512_mask_add_epi32(at, odd, at, by);
+    const __m512i high =
+        _mm512_mask_add_epi32(_mm512_add_epi32(at, _mm512_set1_epi32(d)), odd,
+                              at, _mm512_set1_epi32(SIDE));
+    for (int i = 0; i < SIDE; i++) {
+      if ((i & d) != 0) continue;
+      const __m512i x = v[i], y = v[i + d];
+      v[i] = _mm512_permutex2var_epi32(x, low, y);
+      v[i + d] = _mm512_permutex2var_epi32(x, high, y);
+    }
+  }
+}
+
+// 32 lines of up to 16 numbers, as pairs of two lines' numbers: of `lines` that
+// are there, `stride` apart.
+static void load_pairs(const uint16_t *from, int64_t stride, int64_t lines,
+                       int64_t n, __m512i out[SIDE])
+{
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11,
+                                         26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
+                                         5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __mmask16 mask = (__mmask16)mask_of(least(n, SIDE));
+  for (int64_t i = 0; i < SIDE; i++) {
+    const __mmask16 first = 2 * i < lines ? mask : 0;
+    const __mmask16 second = 2 * i + 1 < lines ? mask : 0;
+    const uint16_t *at = from + 2 * i * stride;
+    const __m256i x = _mm256_maskz_loadu_epi16(first, at);
+    const __m256i y =
+        _mm256_maskz_loadu_epi16(second, second != 0 ? at + stride : at);
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1);
+    out[i] = _mm512_permutexvar_epi16(order, both);
+  }
+}
+
+// 16 lines of up to 32 numbers.
+static void load_lines(const uint16_t *from, int64_t stride, int64_t lines,
+                       int64_t n, __m512i out[SIDE])
+{
+  for (int64_t i = 0; i < SIDE; i++) {
+    out[i] = _mm512_maskz_loadu_epi16(i < lines ? mask_of(n) : 0,
+                                      i < lines ? from + i * stride : from);
+  }
+}
+
+static void store(const __m512i v[SIDE], unsigned char *to)
+{
+  for (int i = 0; i < SIDE; i++) _mm512_store_si512(to + 64 * i, v[i]);
+}
+
+static void pack_panel(const packing *p, int64_t panel)
+{
+  const cpu_kernel_matmul_shape *s = p->s;
+  unsigned char *to = p->panels + panel * p->steps * 2 * TILE;
+  for (int64_t i = 0; i < 2 * p->steps; i++, to += TILE) {
+    __m512i v[SIDE];
+    const int64_t k = i / 2 * STEP, n = panel * BAND + i % 2 * SIDE;
+    const int64_t columns = n < s->n ? s->n - n : 0;
+    const uint16_t *from =
+        p->b + k * s->b_row + (columns > 0 ? n : 0) * s->b_column;
+    if (s->b_column == 1) {
+      load_pairs(from, s->b_row, s->k - k, columns, v);
+    } else {
+      load_lines(from, s->b_column, columns, s->k - k, v);
+      transpose(v);
+    }
+    store(v, to);
+  }
+}
+
+static void pack_band(const packing *p, int64_t band)
+{
+  const cpu_kernel_matmul_shape *s = p->s;
+  unsigned char *to = p->bands + (band - p->first_packed) * p->steps * 2 * TILE;
+  for (int64_t i = 0; i < 2 * p->steps; i++, to += TILE) {
+    __m512i v[SIDE];
+    const int64_t k = i / 2 * STEP, m = band * BAND + i % 2 * SIDE;
+    const int64_t rows = m < s->m ? s->m - m : 0;
+    const uint16_t *from =
+        p->a + k * s->a_column + (rows > 0 ? m : 0) * s->a_row;
+    if (s->a_column == 1) {
+      load_lines(from, s->a_row, rows, s->k - k, v);
+    } else {
+      load_pairs(from, s->a_column, s->k - k, rows, v);
+      transpose(v);
+    }
+    store(v, to);
+  }
+}
+
+static void pack(void *user, int64_t lo, int64_t hi)
+{
+  const packing *p = user;
+  for (int64_t i = lo; i < hi; i++) {
+    if (i < p->n_panels) {
+      pack_panel(p, i);
+    } else {
+      pack_band(p, p->first_packed + i - p->n_panels);
+    }
+  }
+}
+
+// ---- multiplying ------------------------------------------------------------
+
+// Numbers of tiles: four of sums, two of each operand.
+#define C00 0
+#define C01 1
+#define C10 2
+#define C11 3
+#define A0 4
+#define A1 5
+#define B0 6
+#define B1 7
+#define N_TILES 8
+
+static void configure(void)
+{
+  struct {
+    uint8_t palette, start, reserved[14];
+    uint16_t columns[16];  // bytes
+    uint8_t rows[16];
+  } config = { .palette = 1 };
+  for (int i = 0; i < N_TILES; i++) {
+    config.columns[i] = 64;
+    config.rows[i] = SIDE;
+  }
+  _tile_loadconfig(&config);
+}
+
+// Writes 32 x 32 sums, or those of them that c has.
+static void write_sums(const packing *p, const float *sums, int64_t m,
+                       int64_t n)
+{
+  const cpu_kernel_matmul_shape *s = p->s;
+  const int64_t rows = least(BAND, s->m - m), columns = least(BAND, s->n - n);
+  const __mmask32 mask = mask_of(columns);
+  for (int64_t i = 0; i < rows; i++, sums += BAND) {
+    const __m512 x = _mm512_load_ps(sums), y = _mm512_load_ps(sums + SIDE);
+    const int64_t at = (m + i) * s->ldc + n;
+    if (s->wide) {
+      float *to = (float *)(void *)p->c + at;
+      _mm512_mask_storeu_ps(to, (__mmask16)mask, x);
+      if (columns > SIDE) {
+        _mm512_mask_storeu_ps(to + SIDE, (__mmask16)(mask >> SIDE), y);
+      }
+    } else {
+      _mm512_mask_storeu_epi16((uint16_t *)(void *)p->c + at, mask,
+                               (__m512i)_mm512_cvtne2ps_pbh(y, x));
+    }
+  }
+}
+
+static void multiply_tiles(const packing *p, int64_t band, int64_t panel)
+{
+  const cpu_kernel_matmul_shape *s = p->s;
+  const int64_t each = p->steps * 2 * TILE;
+  const bool packed = band >= p->first_packed;
+  const unsigned char *a =
+      packed ? p->bands + (band - p->first_packed) * each
+             : (const unsigned char *)(p->a + band * BAND * s->a_row);
+  const int64_t stride = packed ? 64 : 2 * s->a_row;
+  const int64_t next = packed ? 2 * TILE : 2 * STEP;
+  const unsigned char *b = p->panels + panel * each;
+  _tile_zero(C00);
+  _tile_zero(C01);
+  _tile_zero(C10);
+  _tile_zero(C11);
+  for (int64_t i = 0; i < p->steps; i++, a += next, b += 2 * TILE) {
+    _tile_loadd(B0, b, 64);
+    _tile_loadd(A0, a, stride);
+    _tile_dpbf16ps(C00, A0, B0);
+    _tile_loadd(B1, b + TILE, 64);
+    _tile_dpbf16ps(C01, A0, B1);
+    _tile_loadd(A1, a + SIDE * stride, stride);
+    _tile_dpbf16ps(C10, A1, B0);
+    _tile_dpbf16ps(C11, A1, B1);
+  }
+  _Alignas(64) float sums[BAND * BAND];
+  _tile_stored(C00, sums, BAND * sizeof *sums);
+  _tile_stored(C01, sums + SIDE, BAND * sizeof *sums);
+  _tile_stored(C10, sums + SIDE * BAND, BAND * sizeof *sums);
+  _tile_stored(C11, sums + SIDE * BAND + SIDE, BAND * sizeof *sums);
+  write_sums(p, sums, band * BAND, panel * BAND);
+}
+
+static void multiply(void *user, int64_t lo, int64_t hi)
+{
+  const packing *p = user;
+  configure();
+  for (int64_t part = lo; part < hi; part++) {
+    const int64_t band = part % p->bands_of_parts * p->part_bands;
+    const int64_t panel = part / p->bands_of_parts * p->part_panels;
+    const int64_t last_band = least(band + p->part_bands, p->n_bands);
+    const int64_t last_panel = least(panel + p->part_panels, p->n_panels);
+    for (int64_t i = band; i < last_band; i++) {
+      for (int64_t j = panel; j < last_panel; j++) multiply_tiles(p, i, j);
+    }
+  }
+  _tile_release();
+}
+
+static void run_on(cpu_threads *pool, int64_t n, cpu_threads_body *body,
+                   packing *p)
+{
+  if (pool == NULL) {
+    body(p, 0, n);
+  } else {
+    cpu_threads_for(pool, n, 1, body, p);
+  }
+}
+
+void cpu_kernel_tiles_run(const cpu_kernel_matmul_shape *s, cpu_threads *pool,
+                          const void *a, const void *b, void *c,
+                          unsigned char *scratch)
+{
+  packing p = { .s = s,
+                .a = a,
+                .b = b,
+                .c = c,
+                .panels = scratch,
+                .steps = parts_of(s->k, STEP),
+                .n_panels = parts_of(s->n, BAND),
+                .n_bands = parts_of(s->m, BAND),
+                .first_packed = first_packed_of(s) };
+  p.bands = scratch + p.n_panels * p.steps * 2 * TILE;
+  p.part_panels = least(p.n_panels, 1 + CACHE / (p.steps * 2 * TILE));
+  const int64_t across = parts_of(p.n_panels, p.part_panels);
+  const int64_t wanted = pool == NULL ? 1 : 4 * cpu_threads_size(pool);
+  p.part_bands = parts_of(p.n_bands, parts_of(wanted, across));
+  p.bands_of_parts = parts_of(p.n_bands, p.part_bands);
+  run_on(pool, p.n_panels + p.n_bands - p.first_packed, pack, &p);
+  run_on(pool, across * p.bands_of_parts, multiply, &p);
+}
+
+#endif
