@@ -28,6 +28,7 @@ size_t cpu_kernel_narrow_panels(int64_t m, int64_t n, int64_t k);
 // ---- one vector width; see narrow_width.h ----
 
 typedef void cpu_kernel_narrow_fn(const cpu_kernel_narrow *g, void *panels);
-extern cpu_kernel_narrow_fn cpu_kernel_narrow_16, cpu_kernel_narrow_32;
+extern cpu_kernel_narrow_fn cpu_kernel_narrow_16, cpu_kernel_narrow_32,
+    cpu_kernel_narrow_64;
 
 #endif

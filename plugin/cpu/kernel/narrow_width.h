@@ -1,5 +1,5 @@
 // kernel/narrow_width: products of 8-bit integers for one vector width. Each of
-// narrow_16.c and narrow_32.c is this text, with
+// narrow_16.c, narrow_32.c and narrow_64.c is this text, with
 //   NARROW_NAME    the function
 //   NARROW_BYTES   of a vector
 //
@@ -17,8 +17,8 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define INLINE static inline __attribute__((always_inline))
 #define LANES ((int64_t)(NARROW_BYTES / sizeof(uint32_t)))
-// The tile that 16 registers hold: rows, vectors of columns.
-#define ROWS 4
+// The tile that 16 registers hold, or 32 of AVX-512: rows, vectors of columns.
+#define ROWS (NARROW_BYTES == 64 ? 8 : 4)
 #define VECTORS 3
 #define WIDE (VECTORS * LANES)
 
@@ -48,6 +48,19 @@ INLINE cpu_kernel_narrow_vec products(cpu_kernel_narrow_vec x,
 #endif
 }
 
+// The sum, and both products of each lane.
+INLINE cpu_kernel_narrow_vec sum_with(cpu_kernel_narrow_vec sum,
+                                      cpu_kernel_narrow_vec x,
+                                      cpu_kernel_narrow_vec y)
+{
+#if NARROW_BYTES == 64 && defined(__AVX512VNNI__)
+  return (cpu_kernel_narrow_vec)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)x,
+                                                    (__m512i)y);
+#else
+  return sum + products(x, y);
+#endif
+}
+
 // c = or, with `add`, c += a panel of a times one of b of `vectors` vectors.
 INLINE void tile(int64_t pairs, const uint32_t *restrict a,
                  const uint32_t *restrict b, int vectors, uint32_t *restrict c,
@@ -63,7 +76,7 @@ INLINE void tile(int64_t pairs, const uint32_t *restrict a,
           (cpu_kernel_narrow_vec){ 0 } + a[p * ROWS + i];
       for (int j = 0; j < vectors; j++) {
         const uint32_t *y = b + (p * vectors + j) * LANES;
-        sum[i][j] += products(*(const cpu_kernel_narrow_vec *)y, x);
+        sum[i][j] = sum_with(sum[i][j], *(const cpu_kernel_narrow_vec *)y, x);
       }
     }
   }
