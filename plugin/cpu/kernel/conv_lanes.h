@@ -39,7 +39,8 @@ void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
 void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
                              const float *from, int64_t block, float *to);
 
-// Whether it is of f32 and its spatial dimensions are of moderate sizes.
+// Whether it is of f32 and has at most two spatial dimensions, of moderate
+// sizes.
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d);
 // Sets all of l but channels and outs.
 void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l);

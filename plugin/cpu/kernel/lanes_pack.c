@@ -212,6 +212,7 @@ void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
 
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d)
 {
+  if (d->n_dims > 2) return false;
   for (int t = 0; t < 3; t++) {
     if (d->types[t] != CX_HLO_F32) return false;
   }

@@ -195,7 +195,7 @@ static void pick_depthwise(conv *v)
   memset(v, 0, sizeof *v);
   const unsigned kind = pick(3);
   const int64_t groups = 2 + pick(30);
-  v->n = 1 + pick(2);
+  v->n = 1 + pick(3);
   v->feature_groups = v->batch_groups = 1;
   *(kind == 2 ? &v->batch_groups : &v->feature_groups) = groups;
   v->in = kind == 2 ? 1 + (int64_t)pick(4) : 1;
