@@ -63,7 +63,7 @@ void cx_free(void *p)
 void *cx_alloc_pages(size_t bytes)
 {
   if (must_fail() || bytes > PTRDIFF_MAX - 2 * CX_HUGE_PAGE) return NULL;
-  bytes = (bytes + CX_HUGE_PAGE - 1) / CX_HUGE_PAGE * CX_HUGE_PAGE;
+  bytes = cx_whole_pages(bytes);
   unsigned char *p = mmap(NULL, bytes + CX_HUGE_PAGE, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return NULL;

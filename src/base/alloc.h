@@ -15,11 +15,15 @@ void cx_free(void *p);
 char *cx_strdup(const char *s);
 char *cx_strndup(const char *s, size_t n);
 
-// Zeroed memory of whole pages, of huge ones where the system has them, which
-// are faster to touch first and to look up. At least `bytes`, rounded up to
-// CX_HUGE_PAGE and aligned to it. It is given back whole or in parts of whole
-// small pages. NULL when there is no memory.
+// Zeroed memory of cx_whole_pages(bytes) bytes, aligned to CX_HUGE_PAGE; NULL
+// when there is none. It consists of huge pages where the system has them: the
+// first access to it is faster, and the processor finds its pages faster. It is
+// freed whole or in parts, each a number of small pages.
 #define CX_HUGE_PAGE ((size_t)2 << 20)
+static inline size_t cx_whole_pages(size_t bytes)
+{
+  return (bytes + CX_HUGE_PAGE - 1) / CX_HUGE_PAGE * CX_HUGE_PAGE;
+}
 void *cx_alloc_pages(size_t bytes);
 void cx_free_pages(void *p, size_t bytes);
 

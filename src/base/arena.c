@@ -13,7 +13,7 @@ struct cx_arena_block {
   _Alignas(16) unsigned char data[];
 };
 
-enum { FIRST_BLOCK = 4096, BIGGEST_BLOCK = 1 << 20, HUGE_PAGE = 1 << 21 };
+enum { FIRST_BLOCK = 4096, BIGGEST_BLOCK = 1 << 20 };
 
 // A block with room for `size` bytes, behind the others.
 static cx_arena_block *add_block(cx_arena *arena, size_t size)
@@ -38,10 +38,10 @@ static cx_arena_block *add_block_for(cx_arena *arena, size_t bytes)
 // The whole huge pages of a block. That the kernel has none is no error.
 static void ask_huge_pages(cx_arena_block *block)
 {
-  const uintptr_t from =
-      ((uintptr_t)block->data + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+  const uintptr_t from = ((uintptr_t)block->data + CX_HUGE_PAGE - 1) &
+                         ~(uintptr_t)(CX_HUGE_PAGE - 1);
   const uintptr_t to =
-      ((uintptr_t)block->data + block->size) & ~(uintptr_t)(HUGE_PAGE - 1);
+      ((uintptr_t)block->data + block->size) & ~(uintptr_t)(CX_HUGE_PAGE - 1);
   if (from >= to) return;
   block->used = from - (uintptr_t)block->data;
   (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
@@ -49,11 +49,11 @@ static void ask_huge_pages(cx_arena_block *block)
 
 bool cx_arena_reserve(cx_arena *arena, size_t bytes)
 {
-  if (bytes < HUGE_PAGE) return add_block_for(arena, bytes) != NULL;
+  if (bytes < CX_HUGE_PAGE) return add_block_for(arena, bytes) != NULL;
   if (bytes > SIZE_MAX / 2) return false;
   // Room for whole pages wherever the block begins.
-  bytes = (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
-  cx_arena_block *block = add_block(arena, bytes + HUGE_PAGE);
+  bytes = cx_whole_pages(bytes);
+  cx_arena_block *block = add_block(arena, bytes + CX_HUGE_PAGE);
   if (block == NULL) return false;
   ask_huge_pages(block);
   return true;

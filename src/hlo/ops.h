@@ -61,7 +61,9 @@ const char *cx_hlo_choice_value(cx_hlo_choice family, int64_t value);
 int64_t cx_hlo_choice_find(cx_hlo_choice family, const char *s,
                            size_t n);                         // -1
 cx_hlo_choice cx_hlo_choice_family(const char *s, size_t n);  // COUNT: none
-cx_hlo_struct cx_hlo_struct_find(const char *s, size_t n);    // COUNT: none
+// Of the choices of CX_HLO_A_COMPARE_TYPE: zeros have signs, and NaN an order.
+enum { CX_HLO_TOTALORDER = 2 };
+cx_hlo_struct cx_hlo_struct_find(const char *s, size_t n);  // COUNT: none
 
 #define CX_HLO_CLASS_BOOL 1u
 #define CX_HLO_CLASS_SIGNED 2u

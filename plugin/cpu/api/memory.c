@@ -5,8 +5,8 @@
 // of four to a power of two. It caches a block as long as its total is not
 // above the peak of the memory in use, or the cache is small. Blocks are
 // aligned to 64 bytes. Large ones are cut one after the other from regions of
-// huge pages: with small pages a loop over seven tensors of some MB waited for
-// the tables of pages most of its time.
+// huge pages: a loop that reads several tensors of some MB otherwise spends
+// most of its time on looking up small pages.
 #include <string.h>
 #include <unistd.h>
 
@@ -114,12 +114,12 @@ static void *take_free(cpu_api_cache *cache, size_t class, size_t size,
 static void *cut(cpu_api_cache *cache, size_t size)
 {
   if (size > cache->region_left) {
-    const size_t all = size > REGION ? size : REGION;
+    const size_t all = cx_whole_pages(size > REGION ? size : REGION);
     unsigned char *region = cx_alloc_pages(all);
     if (region == NULL) return NULL;
     drop_region(cache);
     cache->region = region;
-    cache->region_left = (all + CX_HUGE_PAGE - 1) / CX_HUGE_PAGE * CX_HUGE_PAGE;
+    cache->region_left = all;
   }
   unsigned char *data = cache->region;
   cache->region += size;
@@ -127,7 +127,7 @@ static void *cut(cpu_api_cache *cache, size_t size)
   return data;
 }
 
-// Without a region where tests count each block.
+// Each block is an allocation of its own where tests count them.
 static void *take_new(cpu_api_cache *cache, size_t size, void **out_raw)
 {
   if (size >= CUT && !cx_alloc_exact()) {

@@ -3,6 +3,7 @@
 // An operation on values that are the same in all lanes stays a scalar one.
 #include <stdio.h>
 
+#include "hlo/ops.h"
 #include "jit/element.h"
 
 static cpu_jit_ctx ctx_of(cpu_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
@@ -69,8 +70,6 @@ static const LLVMRealPredicate real_predicate[] = { LLVMRealOEQ, LLVMRealUNE,
                                                     LLVMRealOGE, LLVMRealOGT,
                                                     LLVMRealOLE, LLVMRealOLT };
 
-#define TOTALORDER 2
-
 static LLVMValueRef compare(const cpu_jit_ctx *c, const cx_hlo_op *op,
                             const cpu_jit_val *x, const cpu_jit_val *y)
 {
@@ -84,7 +83,7 @@ static LLVMValueRef compare(const cpu_jit_ctx *c, const cx_hlo_op *op,
     return d == 0 ? both(&c->ir, re, im) : any_of(&c->ir, re, im);
   }
   if (cx_hlo_elem_is_float(c->elem)) {
-    if (type == NULL || type->as.integer != TOTALORDER) {
+    if (type == NULL || type->as.integer != CX_HLO_TOTALORDER) {
       return LLVMBuildFCmp(c->ir.b, real_predicate[d], x->re, y->re, "");
     }
     return LLVMBuildICmp(c->ir.b, signed_predicate[d], order_key(c, x->re),

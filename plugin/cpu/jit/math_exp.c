@@ -60,9 +60,10 @@ static LLVMValueRef exp_within(const cpu_jit_ir *m, LLVMValueRef x)
   return mul(m, p, power_of_two(m, e.n));
 }
 
-// Beyond these all results are 0 or infinite. The lower ones are so low that
-// Intel's processors see the result to be 0: a product that is only a little
-// less than the least number takes them over a hundred cycles.
+// Beyond these all results are 0 or infinite. A result that is subnormal, or a
+// little too small for that, takes Intel's processors over a hundred cycles;
+// one that is far smaller becomes 0 at once. So the lower bounds are far below
+// where results become 0.
 static LLVMValueRef clamped(const cpu_jit_ir *m, LLVMValueRef x)
 {
   const double least = cpu_jit_has_avx512(m) ? -400 : -119;

@@ -219,7 +219,7 @@ static void plan_images(lanes_plan *p, int threads)
 static bool is_small(const cpu_kernel_conv_desc *d)
 {
   if (d->feature_groups != 1 || d->batch_groups != 1 || d->n_dims < 1 ||
-      d->n_dims > 2 || d->batch > 1 << 20 || d->features > 1 << 20 ||
+      d->batch > 1 << 20 || d->features > 1 << 20 ||
       d->kernel_out > MOST_OUTS) {
     return false;
   }

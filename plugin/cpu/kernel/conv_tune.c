@@ -7,9 +7,9 @@
 // of memory with arbitrary values, so that its pages are touched once.
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "kernel/choices.h"
 #include "kernel/conv.h"
@@ -26,7 +26,6 @@
 // ---- memory -----------------------------------------------------------------
 
 #define SMALL_PAGE ((size_t)4 << 10)
-#define HUGE_PAGE ((size_t)2 << 20)
 #define KEPT_BYTES ((size_t)32 << 20)
 
 typedef struct memory {
@@ -39,7 +38,7 @@ static _Atomic(unsigned char *) kept;
 
 static void release(memory m)
 {
-  (void)munmap(m.at, m.bytes);
+  cx_free_pages(m.at, m.bytes);
 }
 
 static bool take_memory(size_t bytes, memory *out)
@@ -51,12 +50,9 @@ static bool take_memory(size_t bytes, memory *out)
     if (out->bytes >= bytes) return true;
     release(*out);
   }
-  out->bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-  void *p = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return false;
-  (void)madvise(p, out->bytes, MADV_HUGEPAGE);
-  out->at = p;
+  *out =
+      (memory){ .at = cx_alloc_pages(bytes), .bytes = cx_whole_pages(bytes) };
+  if (out->at == NULL) return false;
   // Touched here, so that it does not count for the first candidate.
   for (size_t i = 0; i < out->bytes; i += SMALL_PAGE) out->at[i] = 1;
   return true;

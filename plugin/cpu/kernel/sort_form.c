@@ -45,10 +45,8 @@ static bool has_total_order(const cx_hlo_op *compare)
 {
   const cx_hlo_elem e = compare->operands[0]->type.tensor.elem;
   const cx_hlo_attr *a = cx_hlo_op_attr(compare, CX_HLO_A_COMPARE_TYPE);
-  const int64_t total_order = 2;
   return !cx_hlo_elem_is_float(e) ||
-         (a != NULL &&
-          cx_hlo_op_int(compare, CX_HLO_A_COMPARE_TYPE) == total_order);
+         (a != NULL && a->as.integer == CX_HLO_TOTALORDER);
 }
 
 // A comparison of floats in which zeros are equal, and NaN differs from itself.

@@ -18,11 +18,13 @@
 typedef struct packing {
   const cpu_kernel_matmul_shape *s;
   const uint16_t *a, *b;
-  unsigned char *c, *panels, *bands;  // of c; packed
+  unsigned char *c;
+  unsigned char *panels, *bands;  // packed; the bands follow the panels
   int64_t steps, n_panels, n_bands;
   int64_t first_packed;  // from this band on a is packed
-  // Parts of c that one thread computes: a multiple of bands and panels.
-  int64_t part_bands, part_panels, bands_of_parts;
+  // A part of c is computed by one thread. It has so many bands and panels;
+  // so many parts lie one below the other.
+  int64_t part_bands, part_panels, parts_down;
 } packing;
 
 static int64_t parts_of(int64_t n, int64_t each)
@@ -113,42 +115,25 @@ static void store(const __m512i v[SIDE], unsigned char *to)
   for (int i = 0; i < SIDE; i++) _mm512_store_si512(to + 64 * i, v[i]);
 }
 
-static void pack_panel(const packing *p, int64_t panel)
+// Packs two tiles of each step, of 32 lines from `line` on: columns of b, or
+// rows of a. Lines and the inner elements of a line are so far apart; one of
+// both is 1. `pairs`: as pairs of inner elements, else as lines.
+static void pack_lines(const packing *p, const uint16_t *from, int64_t line,
+                       int64_t n_lines, int64_t apart, int64_t inner,
+                       bool pairs, unsigned char *to)
 {
-  const cpu_kernel_matmul_shape *s = p->s;
-  unsigned char *to = p->panels + panel * p->steps * 2 * TILE;
   for (int64_t i = 0; i < 2 * p->steps; i++, to += TILE) {
     __m512i v[SIDE];
-    const int64_t k = i / 2 * STEP, n = panel * BAND + i % 2 * SIDE;
-    const int64_t columns = n < s->n ? s->n - n : 0;
-    const uint16_t *from =
-        p->b + k * s->b_row + (columns > 0 ? n : 0) * s->b_column;
-    if (s->b_column == 1) {
-      load_pairs(from, s->b_row, s->k - k, columns, v);
+    const int64_t k = i / 2 * STEP, first = line + i % 2 * SIDE;
+    const int64_t there = first < n_lines ? n_lines - first : 0;
+    const uint16_t *at = from + k * inner + (there > 0 ? first : 0) * apart;
+    const bool are_pairs = apart == 1;
+    if (are_pairs) {
+      load_pairs(at, inner, p->s->k - k, there, v);
     } else {
-      load_lines(from, s->b_column, columns, s->k - k, v);
-      transpose(v);
+      load_lines(at, apart, there, p->s->k - k, v);
     }
-    store(v, to);
-  }
-}
-
-static void pack_band(const packing *p, int64_t band)
-{
-  const cpu_kernel_matmul_shape *s = p->s;
-  unsigned char *to = p->bands + (band - p->first_packed) * p->steps * 2 * TILE;
-  for (int64_t i = 0; i < 2 * p->steps; i++, to += TILE) {
-    __m512i v[SIDE];
-    const int64_t k = i / 2 * STEP, m = band * BAND + i % 2 * SIDE;
-    const int64_t rows = m < s->m ? s->m - m : 0;
-    const uint16_t *from =
-        p->a + k * s->a_column + (rows > 0 ? m : 0) * s->a_row;
-    if (s->a_column == 1) {
-      load_lines(from, s->a_row, rows, s->k - k, v);
-    } else {
-      load_pairs(from, s->a_column, s->k - k, rows, v);
-      transpose(v);
-    }
+    if (are_pairs != pairs) transpose(v);
     store(v, to);
   }
 }
@@ -156,11 +141,14 @@ static void pack_band(const packing *p, int64_t band)
 static void pack(void *user, int64_t lo, int64_t hi)
 {
   const packing *p = user;
+  const cpu_kernel_matmul_shape *s = p->s;
   for (int64_t i = lo; i < hi; i++) {
+    const int64_t band = p->first_packed + i - p->n_panels;
+    unsigned char *to = p->panels + i * p->steps * 2 * TILE;
     if (i < p->n_panels) {
-      pack_panel(p, i);
+      pack_lines(p, p->b, i * BAND, s->n, s->b_column, s->b_row, true, to);
     } else {
-      pack_band(p, p->first_packed + i - p->n_panels);
+      pack_lines(p, p->a, band * BAND, s->m, s->a_row, s->a_column, false, to);
     }
   }
 }
@@ -253,8 +241,8 @@ static void multiply(void *user, int64_t lo, int64_t hi)
   const packing *p = user;
   configure();
   for (int64_t part = lo; part < hi; part++) {
-    const int64_t band = part % p->bands_of_parts * p->part_bands;
-    const int64_t panel = part / p->bands_of_parts * p->part_panels;
+    const int64_t band = part % p->parts_down * p->part_bands;
+    const int64_t panel = part / p->parts_down * p->part_panels;
     const int64_t last_band = least(band + p->part_bands, p->n_bands);
     const int64_t last_panel = least(panel + p->part_panels, p->n_panels);
     for (int64_t i = band; i < last_band; i++) {
@@ -292,9 +280,9 @@ void cpu_kernel_tiles_run(const cpu_kernel_matmul_shape *s, cpu_threads *pool,
   const int64_t across = parts_of(p.n_panels, p.part_panels);
   const int64_t wanted = pool == NULL ? 1 : 4 * cpu_threads_size(pool);
   p.part_bands = parts_of(p.n_bands, parts_of(wanted, across));
-  p.bands_of_parts = parts_of(p.n_bands, p.part_bands);
+  p.parts_down = parts_of(p.n_bands, p.part_bands);
   run_on(pool, p.n_panels + p.n_bands - p.first_packed, pack, &p);
-  run_on(pool, across * p.bands_of_parts, multiply, &p);
+  run_on(pool, across * p.parts_down, multiply, &p);
 }
 
 #endif

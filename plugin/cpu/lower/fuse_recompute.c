@@ -5,6 +5,9 @@
 // this is in memory anyway: it is then read in place of all of them. So a
 // training step keeps for the backward pass what a convolution or a product
 // gives, and not also what normalisation and activation make of it.
+//
+// It pays too for operations on few numbers that a loop over many uses behind
+// its reductions: the loop then does not wait for another one.
 #include "lower/fuse.h"
 
 // Smaller tensors stay in the second cache: to read them costs as little.
@@ -13,11 +16,11 @@
 // read first, and the caches are shared.
 #define NS_PER_BYTE 0.25
 #define ROUNDING_NS 0.15  // to a narrow type, per operation
-#define MUCH_MORE 256     // elements
+#define MUCH_MORE 256     // times as many elements
 #define MOST_OPS 24       // between the tensor and the value
 
 // Whether the operation's results are in memory, whatever loops there are.
-static bool is_in_memory(const cpu_lower_fusion *f, uint32_t i)
+static bool must_be_in_memory(const cpu_lower_fusion *f, uint32_t i)
 {
   if (cpu_jit_class_of(f->uses->ops[i]) == CPU_JIT_NONE) return true;
   for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
@@ -69,7 +72,7 @@ static bool add_operands(cpu_lower_fusion *f, uint32_t i, origin *s)
     }
     if (v->op == NULL || v->op->block != op->block) return false;
     const uint32_t from = cpu_lower_info(f->c, v)->position;
-    if (is_in_memory(f, from)) {
+    if (must_be_in_memory(f, from)) {
       if (s->source != NULL && s->source != v) return false;
       s->source = v;
     } else if (f->seen[from] != f->search && !add_operands(f, from, s)) {

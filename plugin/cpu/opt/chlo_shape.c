@@ -141,10 +141,9 @@ static void descending(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
                        cpu_opt_value *out)
 {
   (void)user;
-  const int64_t total_order = 2;
   const bool is_float = cx_hlo_elem_is_float(args[0]->type.tensor.elem);
-  out[0] =
-      compare_as(b, CX_HLO_GT, is_float ? total_order : -1, args[0], args[1]);
+  out[0] = compare_as(b, CX_HLO_GT, is_float ? CX_HLO_TOTALORDER : -1, args[0],
+                      args[1]);
 }
 
 // A slice: the first k elements of the last dimension.

@@ -1,13 +1,12 @@
 // opt/relu: x > 0 becomes max(x, 0) > 0 where max(x, 0) is there.
 //
-// The gradient of relu asks for the sign of what came in. What goes out tells
-// it too, and is in memory when a product or a convolution reads it. Then a
-// training step need not keep what came in.
+// The gradient of relu asks whether its operand is positive. Its result tells
+// that too, and is in memory when a product or a convolution reads it. So a
+// training step need not keep the operand.
 #include "base/alloc.h"
+#include "hlo/ops.h"
 #include "opt/edit.h"
 #include "opt/passes.h"
-
-#define TOTALORDER 2  // among choices of the comparison's type
 
 typedef struct signs {
   cx_hlo_value **relu;  // by number of x: max(x, 0); NULL: not seen
@@ -30,7 +29,7 @@ static void replace_compared(cpu_opt_walk *w, cx_hlo_op *op)
   const int64_t direction = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
   const cx_hlo_attr *type = cx_hlo_op_attr(op, CX_HLO_A_COMPARE_TYPE);
   if ((direction != CX_HLO_GT && direction != CX_HLO_LT) ||
-      (type != NULL && type->as.integer == TOTALORDER)) {
+      (type != NULL && type->as.integer == CX_HLO_TOTALORDER)) {
     return;
   }
   const int at = direction == CX_HLO_GT ? 0 : 1;

@@ -56,8 +56,8 @@ void cpu_run_context_set_data(cpu_run_context *context,
   context->n_user_data = n;
 }
 
-// An arena of at least a huge page consists of them: the first access to all of
-// it then takes a third of the time.
+// An arena of at least the size of a huge page consists of huge pages: the
+// first access to all of it then takes a third of the time.
 static bool has_pages(size_t arena_bytes)
 {
   return arena_bytes >= CX_HUGE_PAGE;
@@ -89,12 +89,14 @@ static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
 {
   if (c->arena != NULL && c->arena_bytes >= p->info.arena_bytes) return NULL;
   free_arena(c);
-  const size_t align =
-      has_pages(p->info.arena_bytes) ? CX_HUGE_PAGE : CPU_RUN_SLOT_ALIGN;
   size_t bytes = p->info.arena_bytes == 0 ? 1 : p->info.arena_bytes;
-  bytes = (bytes + align - 1) / align * align;
-  c->arena =
-      has_pages(bytes) ? cx_alloc_pages(bytes) : aligned_alloc(align, bytes);
+  if (has_pages(bytes)) {
+    bytes = cx_whole_pages(bytes);
+    c->arena = cx_alloc_pages(bytes);
+  } else {
+    bytes = (size_t)cpu_run_align_up((int64_t)bytes);
+    c->arena = aligned_alloc(CPU_RUN_SLOT_ALIGN, bytes);
+  }
   if (c->arena == NULL) {
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "program '%s' needs %zu bytes of temporary memory, which "

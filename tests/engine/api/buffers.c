@@ -463,6 +463,7 @@ static void test_large_memory(void **state)
   (void)state;
   static const size_t n[] = { 64000, 300000, 700000, 2000000, 9000000, 1 };
   PJRT_Buffer *all[24];
+  size_t size[24];
   fixture f = setup();
   for (size_t round = 0; round < 3; round++) {
     for (size_t i = 0; i < 24; i++) {
@@ -470,12 +471,12 @@ static void test_large_memory(void **state)
     }
     for (size_t i = 0; i < 24; i++) {
       if (round > 0 && i % 3 != round) continue;
-      all[i] = host_floats(f.device, n[(i + round) % 6], (float)i);
+      size[i] = n[(i + round) % 6];
+      all[i] = host_floats(f.device, size[i], (float)i);
       assert_int_equal((uintptr_t)address(all[i]) % 64, 0);
     }
     for (size_t i = 0; i < 24; i++) {
-      const size_t size = n[(i + (i % 3 <= round ? i % 3 : 0)) % 6];
-      host_check_floats(all[i], size, (float)i, 1);
+      host_check_floats(all[i], size[i], (float)i, 1);
     }
   }
   for (size_t i = 0; i < 24; i++) host_free(all[i]);

@@ -268,6 +268,35 @@ static void recomputed(void **unused)
   }
 }
 
+// As in the gradient of a normalisation: the second sum's loop goes on with the
+// first sum, which another loop reads too. Both sums come from one pass over x.
+static void sums_share_a_loop(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  cx_text_append(
+      &text,
+      "func.func @main(%x: tensor<4096x64xf32>, %m: tensor<64xf32>, %p: "
+      "tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {\n"
+      "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+      "%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across "
+      "dimensions = [0] : (tensor<4096x64xf32>, tensor<f32>) -> "
+      "tensor<64xf32>\n"
+      "%n = stablehlo.negate %s : tensor<64xf32>\n"
+      "%q = stablehlo.multiply %x, %x : tensor<4096x64xf32>\n"
+      "%t = stablehlo.reduce(%q init: %z) applies stablehlo.add across "
+      "dimensions = [0] : (tensor<4096x64xf32>, tensor<f32>) -> "
+      "tensor<64xf32>\n"
+      "%a = stablehlo.multiply %m, %n : tensor<64xf32>\n"
+      "%b = stablehlo.add %a, %t : tensor<64xf32>\n"
+      "%c = stablehlo.add %n, %p : tensor<64xf32>\n"
+      "return %b, %c : tensor<64xf32>, tensor<64xf32> }");
+  cpu_run_program *p = large(&text);
+  const double bytes = cpu_run_program_info_of(p)->work.bytes;
+  assert_true(bytes >= 1048576 && bytes < 1.5 * 1048576);
+  cpu_run_program_free(p);
+}
+
 // More results than one loop may write.
 static void many_results(void **unused)
 {
@@ -500,17 +529,12 @@ static int end(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(refused),
-    cmocka_unit_test(refused_in_sum),
-    cmocka_unit_test(memory_not_given),
-    cmocka_unit_test(long_chain),
-    cmocka_unit_test(doubling_chain),
-    cmocka_unit_test(recomputed),
-    cmocka_unit_test(many_results),
-    cmocka_unit_test(many_pieces),
-    cmocka_unit_test(written_by_another),
-    cmocka_unit_test(updated_in_place),
-    cmocka_unit_test(measuring_is_bounded),
+    cmocka_unit_test(refused),           cmocka_unit_test(refused_in_sum),
+    cmocka_unit_test(memory_not_given),  cmocka_unit_test(long_chain),
+    cmocka_unit_test(doubling_chain),    cmocka_unit_test(recomputed),
+    cmocka_unit_test(sums_share_a_loop), cmocka_unit_test(many_results),
+    cmocka_unit_test(many_pieces),       cmocka_unit_test(written_by_another),
+    cmocka_unit_test(updated_in_place),  cmocka_unit_test(measuring_is_bounded),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

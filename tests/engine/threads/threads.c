@@ -307,10 +307,7 @@ static void allow(pthread_t thread, const cpu_set_t *cores)
   assert_int_equal(pthread_setaffinity_np(thread, sizeof *cores, cores), 0);
 }
 
-enum { TRIES = 10, AT_LEAST = 7 };
-
-// Linux may leave a thread on the core where it was, beside the caller. On a
-// busy machine it may also move it back before the thread looks.
+// Linux may leave a thread on the core where it was, beside the caller.
 static void members_of_a_job_have_cores_of_their_own(void **state)
 {
   (void)state;
@@ -324,16 +321,12 @@ static void members_of_a_job_have_cores_of_their_own(void **state)
   CPU_ZERO(&one);
   CPU_SET(m[0].core, &one);
   allow(pthread_self(), &one);
-  int apart = 0;
-  for (int i = 0; i < TRIES; i++) {
-    allow(worker, &one);
-    cpu_threads_parallel(pool, 2, note_core, m);
-    assert_int_equal(m[1].core, m[0].core);  // it may run nowhere else
-    allow(worker, &all);
-    cpu_threads_parallel(pool, 2, note_core, m);
-    apart += m[1].core != m[0].core;
-  }
-  assert_in_range(apart, AT_LEAST, TRIES);
+  allow(worker, &one);
+  cpu_threads_parallel(pool, 2, note_core, m);
+  assert_int_equal(m[1].core, m[0].core);  // it may run nowhere else
+  allow(worker, &all);
+  cpu_threads_parallel(pool, 2, note_core, m);
+  assert_int_not_equal(m[1].core, m[0].core);
   assert_int_equal(pthread_getaffinity_np(worker, sizeof found, &found), 0);
   assert_true(CPU_EQUAL(&found, &all));
   allow(pthread_self(), &all);
