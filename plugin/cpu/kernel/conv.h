@@ -29,6 +29,7 @@ bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d);
 #define CPU_KERNEL_CONV_CHOICE_ONEDNN 3  // and the candidates from here on
 
 #define CPU_KERNEL_CONV_CHOICE_DOT 1000
+#define CPU_KERNEL_CONV_CHOICE_IMPLICIT 1001
 
 // The fastest choice, by a rule, or measured if no rule decides.
 calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,
@@ -53,6 +54,18 @@ bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d);
 // fast.
 calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,
                                            bool *out_taken) CALX_MUST_USE;
+// A matrix product whose left operand is gathered block by block: f32, channels
+// last.
+calx_status *cpu_kernel_conv_implicit_new(cpu_kernel *kernel,
+                                          bool *out_taken) CALX_MUST_USE;
+// Whether it is faster than others; `dot`: than a plain matrix product.
+typedef enum cpu_kernel_conv_use {
+  CPU_KERNEL_CONV_NEVER,
+  CPU_KERNEL_CONV_MEASURE,
+  CPU_KERNEL_CONV_ALWAYS
+} cpu_kernel_conv_use;
+cpu_kernel_conv_use cpu_kernel_conv_implicit_use(const cpu_kernel_conv_desc *d,
+                                                 bool dot);
 // oneDNN's candidate of the choice; without a choice the first that works.
 calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
                                         bool *out_taken) CALX_MUST_USE;

@@ -50,17 +50,23 @@ void cpu_kernel_onednn_order(const cpu_kernel_conv_desc *d,
 // Below it gains little, and takes more memory than the images.
 #define WINOGRAD_SIZE 12
 #define WINOGRAD_CHANNELS 32
+// With fewer pixels the weights, which it transforms too, take most of the
+// time.
+#define WINOGRAD_PIXELS 512
 // Below, oneDNN's matrix product does not make up for generating its code.
 #define GEMM_FLOPS 1e8
 
 static bool is_winograd(const cpu_kernel_conv_form *f)
 {
   bool is = f->n == 2 && f->groups == 1;
+  int64_t pixels = f->dst.size[0];
   for (int i = 0; i < f->n; i++) {
     is = is && f->weights.size[2 + i] == 3 && f->stride[i] == 1 &&
          f->dilation[i] == 1 && f->dst.size[2 + i] >= WINOGRAD_SIZE;
+    pixels *= f->dst.size[2 + i];
   }
-  return is && f->src.size[1] >= WINOGRAD_CHANNELS &&
+  return is && pixels >= WINOGRAD_PIXELS &&
+         f->src.size[1] >= WINOGRAD_CHANNELS &&
          f->dst.size[1] >= WINOGRAD_CHANNELS;
 }
 

@@ -17,6 +17,9 @@ calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
     if (!*out_taken)
       CALX_TRY(cpu_kernel_conv_depthwise_new(kernel, !none, out_taken));
   }
+  if (choice == CPU_KERNEL_CONV_CHOICE_IMPLICIT) {
+    CALX_TRY(cpu_kernel_conv_implicit_new(kernel, out_taken));
+  }
   if (*out_taken || choice == CPU_KERNEL_CONV_CHOICE_LOOPS) return NULL;
   return cpu_kernel_conv_onednn_new(kernel, pool, out_taken);
 }

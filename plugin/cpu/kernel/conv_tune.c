@@ -70,7 +70,7 @@ static void give_memory(memory m)
 
 // ---- measuring --------------------------------------------------------------
 
-#define N_TRIALS (CPU_KERNEL_CONV_CANDIDATES + 1)
+#define N_TRIALS (CPU_KERNEL_CONV_CANDIDATES + 2)
 
 typedef struct trial {
   cpu_kernel kernel;
@@ -204,18 +204,31 @@ static bool halve_images(cpu_kernel_conv_desc *d, bool by_weights,
   return true;
 }
 
+// The least columns that are measured: panels and blocks of each candidate are
+// full.
+#define TUNE_COLUMNS 128
+
 // Takes fewer images, as long as each thread has enough work and the weights,
-// whose number stays, take little of the time.
+// whose number stays, take little of the time; then fewer columns.
 static void shrink(cpu_kernel *kernel, bool by_weights)
 {
   cpu_kernel part = *kernel;
   const double flops = TUNE_FLOPS * kernel->threads;
   while (cpu_kernel_conv_flops(&part.conv) / 2 >= flops &&
          halve_images(&part.conv, by_weights, kernel->threads)) {
-    if (!cpu_kernel_conv_size(&part, &part.conv)) return;
+    if (!cpu_kernel_conv_size(&part, &part.conv)) break;
     const size_t *b = part.bytes;
     const size_t images = b[0] + (by_weights ? b[1] : b[2]);
-    if (images / 4 < (by_weights ? b[2] : b[1])) return;
+    if (images / 4 < (by_weights ? b[2] : b[1])) break;
+    *kernel = part;
+  }
+  part = *kernel;
+  while (cpu_kernel_conv_flops(&part.conv) / 2 >= flops &&
+         part.conv.kernel_out / 2 >= TUNE_COLUMNS &&
+         part.conv.kernel_out % 2 == 0 && part.conv.feature_groups == 1 &&
+         part.conv.batch_groups == 1) {
+    part.conv.kernel_out /= 2;
+    if (!cpu_kernel_conv_size(&part, &part.conv)) return;
     *kernel = part;
   }
 }
@@ -233,7 +246,10 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
   calx_status *status = cpu_kernel_conv_dot_new(&k, pool, &taken);
   free_plan(&k);
   if (status != NULL || taken) {
-    *out = CPU_KERNEL_CONV_CHOICE_DOT;
+    const cpu_kernel_conv_use implicit =
+        cpu_kernel_conv_implicit_use(&kernel->conv, true);
+    *out = implicit == CPU_KERNEL_CONV_ALWAYS ? CPU_KERNEL_CONV_CHOICE_IMPLICIT
+                                              : CPU_KERNEL_CONV_CHOICE_DOT;
     return status;
   }
   status = cpu_kernel_conv_lanes_new(&k, out_lanes);
@@ -256,6 +272,22 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
   return status;
 }
 
+static calx_status *list_onednn(const cpu_kernel *part, cpu_threads *pool,
+                                const cpu_kernel_conv_candidates *c, bool lanes,
+                                trials *t)
+{
+  for (int i = 0; i < c->n; i++) {
+    // One candidate of oneDNN is enough beside lanes.
+    if (lanes && t->n == 2) break;
+    CALX_TRY(add_trial(t, part, pool, c->choices[i]));
+    if (c->enough && t->n == 1 &&
+        strstr(t->of[0].kernel.name, "gemm") == NULL) {
+      break;
+    }
+  }
+  return NULL;
+}
+
 static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
                                 bool lanes, trials *t)
 {
@@ -264,15 +296,11 @@ static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
   cpu_kernel part = *kernel;
   if (!lanes) shrink(&part, c.by_weights);
   CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_LANES));
-  for (int i = 0; i < c.n; i++) {
-    // One candidate of oneDNN is enough beside lanes.
-    if (lanes && t->n == 2) break;
-    CALX_TRY(add_trial(t, &part, pool, c.choices[i]));
-    if (c.enough && t->n == 1 && strstr(t->of[0].kernel.name, "gemm") == NULL) {
-      break;
-    }
-  }
-  return NULL;
+  CALX_TRY(list_onednn(&part, pool, &c, lanes, t));
+  return cpu_kernel_conv_implicit_use(&kernel->conv, false) ==
+                 CPU_KERNEL_CONV_NEVER
+             ? NULL
+             : add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_IMPLICIT);
 }
 
 calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,

@@ -1,4 +1,4 @@
-// kernel/packed: the product of this processor's vector width.
+// kernel/packed: the products of this processor's vector width.
 #include "kernel/packed.h"
 
 size_t cpu_kernel_packed_scratch(int64_t m, int64_t k)
@@ -12,7 +12,7 @@ size_t cpu_kernel_packed_scratch(int64_t m, int64_t k)
   return (size_t)(groups * CPU_KERNEL_PACKED_ROWS * inner) * sizeof(float);
 }
 
-static const cpu_kernel_packed_loops *loops(void)
+const cpu_kernel_packed_loops *cpu_kernel_packed_get(void)
 {
   switch (cpu_kernel_vector_bytes()) {
     case 64: return &cpu_kernel_packed_64;
@@ -23,11 +23,11 @@ static const cpu_kernel_packed_loops *loops(void)
 
 void cpu_kernel_packed_pack(const cpu_kernel_packed *p, int64_t part)
 {
-  loops()->pack(p, part);
+  cpu_kernel_packed_get()->pack(p, part);
 }
 
 void cpu_kernel_packed_run(const cpu_kernel_packed *p, int64_t row,
                            int64_t rows, int64_t part, float *scratch)
 {
-  loops()->run(p, row, rows, part, scratch);
+  cpu_kernel_packed_get()->run(p, row, rows, part, scratch);
 }

@@ -45,11 +45,35 @@ void cpu_kernel_packed_run(const cpu_kernel_packed *p, int64_t row,
 
 // ---- one vector width; see packed_width.h ----
 
+// The next k inner elements of some rows, as they are in memory.
+#define CPU_KERNEL_PACKED_TILE 8  // the most rows of a tile
+typedef struct cpu_kernel_packed_segment {
+  int64_t k;
+  const float *rows[CPU_KERNEL_PACKED_TILE];
+} cpu_kernel_packed_segment;
+
 typedef struct cpu_kernel_packed_loops {
+  int64_t lanes;          // of a vector
+  int64_t rows, vectors;  // the most of a tile
   void (*pack)(const cpu_kernel_packed *p, int64_t part);
   void (*run)(const cpu_kernel_packed *p, int64_t row, int64_t rows,
               int64_t part, float *scratch);
+  // Packs b (k, n), its strides `row` and `column`, to one panel [k][width],
+  // padded with zeros.
+  void (*panel)(const float *b, int64_t row, int64_t column, int64_t k,
+                int64_t n, int64_t width, float *to);
+  // c = or, with `add`, c += a group of rows [k][ROWS] by a panel of nv
+  // vectors, of which `columns` columns are stored.
+  void (*multiply)(int64_t k, const float *a, int64_t rows, const float *b,
+                   int64_t nv, int64_t columns, float *c, int64_t ldc,
+                   bool add);
+  // The same for the rows of one tile, in n segments.
+  void (*multiply_at)(int64_t n, const cpu_kernel_packed_segment *s,
+                      int64_t rows, const float *b, int64_t nv, int64_t columns,
+                      float *c, int64_t ldc, bool add);
 } cpu_kernel_packed_loops;
+// For this processor.
+const cpu_kernel_packed_loops *cpu_kernel_packed_get(void);
 extern const cpu_kernel_packed_loops cpu_kernel_packed_16, cpu_kernel_packed_32,
     cpu_kernel_packed_64;
 

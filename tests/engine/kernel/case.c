@@ -235,11 +235,15 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune)
 {
   cpu_kernel_desc desc, copy;
   assert_true(cpu_kernel_describe(c->op, &desc));
+  if (c->choice != 0) desc.words[1] = c->choice;
   copy = desc;
   cpu_kernel *kernel;
   calx_status *status = cpu_kernel_new(&desc, pool, tune, &kernel);
   if (status != NULL) calx_status_print(stderr, status);
   assert_null(status);
+  if (c->choice != 0) {
+    assert_memory_equal(cpu_kernel_name(kernel), c->name, strlen(c->name));
+  }
   if (!tune) assert_memory_equal(&desc, &copy, sizeof desc);
   size_t bytes[CPU_KERNEL_BUFFERS];
   assert_int_equal(cpu_kernel_buffers(kernel, bytes), 3);

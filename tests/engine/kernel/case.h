@@ -44,6 +44,10 @@ typedef struct kernel_case {
   const cx_hlo_op *op;
   array lhs, rhs, out;
   sum *want;  // out.n
+  // The choice of the description and the beginning of its kernel's name; 0:
+  // none is asked for.
+  int64_t choice;
+  const char *name;
 } kernel_case;
 
 // Takes over the builder; `value` is the operation's result, `elem` its wanted
@@ -80,6 +84,8 @@ void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Matrix products; convolutions that Winograd's algorithm computes.
 void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+// With channels last, as implicit matrix products.
+void implicit_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // A gradient by the weights, of f32, whose sums are long.
 void long_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "kernel/internal.h"
+#include "kernel/conv.h"
 
 #define MOST 4  // spatial dimensions
 
@@ -249,8 +249,8 @@ static void pick_winograd(conv *v)
   const bool gradient = pick(2) == 0;
   v->n = 2;
   v->feature_groups = v->batch_groups = 1;
-  v->batch = gradient ? 32 : 2;
-  v->features = v->in = gradient ? 2 : 32;
+  v->batch = gradient ? 32 : 4;
+  v->features = v->in = gradient ? 4 : 32;
   v->out = 32;
   for (size_t i = 0; i < v->n; i++) {
     v->size[i] = 12 + pick(3);
@@ -267,6 +267,43 @@ static void pick_winograd(conv *v)
     }
   }
   if (gradient && v->order[0][0] == 0) exchange(v);
+}
+
+// Sizes around those of vectors, groups of rows and blocks of inner elements.
+static int64_t pick_channels(int64_t most)
+{
+  static const int64_t sizes[] = { 1, 3, 8, 16, 17, 31, 48, 70, 130, 300 };
+  int64_t size;
+  do {
+    size = sizes[pick(sizeof sizes / sizeof *sizes)];
+  } while (size > most);
+  return size;
+}
+
+// 0: forward, 1: an input gradient, 2: a gradient by the weights.
+static void pick_implicit(conv *v)
+{
+  memset(v, 0, sizeof *v);
+  const unsigned kind = pick(3);
+  v->n = 1 + pick(3);
+  v->feature_groups = v->batch_groups = 1;
+  v->batch = kind == 2 ? pick_channels(130) : 1 + pick(4);
+  v->features = v->in = kind == 2 ? 1 + pick(4) : pick_channels(300);
+  v->out = pick_channels(130);
+  for (size_t i = 0; i < v->n; i++) {
+    do {
+      pick_dim(v, i, kind);
+    } while (v->results[i] == 0);
+    if (kind == 2) v->reversed[i] = false;
+  }
+  for (size_t t = 0; t < 3; t++) channels_last(v, t, kind == 2 && t == 0);
+  if (kind == 2) {  // the taps' rows are together in the result
+    v->order[2][0] = (int64_t)v->n;
+    for (size_t i = 0; i < v->n; i++) v->order[2][2 + i] = (int64_t)i;
+  } else if (pick(2) == 0) {
+    v->order[1][0] = (int64_t)v->n + 1;
+    v->order[1][1] = 0;
+  }
 }
 
 // A gradient by the weights whose elements are sums of 12,000 products of one
@@ -389,4 +426,13 @@ void long_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
   conv v;
   pick_long(&v);
   make_conv(c, &v, elems);
+}
+
+void implicit_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_implicit(&v);
+  make_conv(c, &v, elems);
+  c->choice = CPU_KERNEL_CONV_CHOICE_IMPLICIT;
+  c->name = "implicit product";
 }

@@ -58,9 +58,12 @@ static void hostile_descriptions(void **state)
   for (int i = 0; i < 200; i++) {
     pick_seed(7000 + (uint64_t)i);
     kernel_case c;
-    (i % 2 == 0 ? dot_case : conv_case)(&c, f32);
+    (i % 2 == 0   ? dot_case
+     : i % 8 != 7 ? conv_case
+                  : implicit_conv_case)(&c, f32);
     cpu_kernel_desc desc;
     assert_true(cpu_kernel_describe(c.op, &desc));
+    desc.words[1] = c.choice;
     for (int k = 0; k < 10; k++) {
       cpu_kernel_desc bad = desc;
       for (unsigned n = 1 + pick(3); n > 0; n--) {
@@ -474,16 +477,13 @@ static void products_of_bf16_are_native(void **state)
 #endif
 }
 
-// Winograd's algorithm of oneDNN needs AVX-512.
-static void large_images_use_winograd(void **state)
+// A convolution with channels last, of `taps` x `taps` taps.
+static void check_channels_last(const int64_t x[4], int64_t taps,
+                                int64_t filters_out, const char *wanted)
 {
-  (void)state;
-#if defined(__x86_64__)
-  if (cpu_kernel_onednn_get() == NULL) skip();
-  if (!__builtin_cpu_supports("avx512bw")) SKIP_HERE("AVX-512");
-  const int64_t x[4] = { 2, 14, 14, 32 }, w[4] = { 3, 3, 32, 32 };
+  const int64_t w[4] = { taps, taps, x[3], filters_out }, half = taps / 2;
   const int64_t spatial[2] = { 1, 2 }, filters[2] = { 0, 1 };
-  const int64_t padding[4] = { 1, 1, 1, 1 };
+  const int64_t padding[4] = { half, half, half, half };
   const cx_hlo_conv_dims d = { .n_spatial = 2,
                                .input_feature = 3,
                                .input_spatial = spatial,
@@ -493,10 +493,29 @@ static void large_images_use_winograd(void **state)
                                .output_feature = 3,
                                .output_spatial = spatial,
                                .padding = padding };
-  check_form(x, w, &d, true, "convolution jit_wino");
+  check_form(x, w, &d, true, wanted);
+}
+
+// Winograd's algorithm of oneDNN needs AVX-512.
+static void large_images_use_winograd(void **state)
+{
+  (void)state;
+#if defined(__x86_64__)
+  if (cpu_kernel_onednn_get() == NULL) skip();
+  if (!__builtin_cpu_supports("avx512bw")) SKIP_HERE("AVX-512");
+  const int64_t x[4] = { 4, 14, 14, 32 };
+  check_channels_last(x, 3, 32, "convolution jit_wino");
 #else
   SKIP_HERE("AVX-512");
 #endif
+}
+
+// Of few rows by many weights.
+static void small_images_are_implicit_products(void **state)
+{
+  (void)state;
+  const int64_t few[4] = { 1, 7, 7, 512 };
+  check_channels_last(few, 1, 1024, "implicit product");
 }
 
 // ---- long sums --------------------------------------------------------------
@@ -569,6 +588,7 @@ int main(void)
     cmocka_unit_test(products_of_bf16_are_native),
     cmocka_unit_test(long_products),
     cmocka_unit_test(large_images_use_winograd),
+    cmocka_unit_test(small_images_are_implicit_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

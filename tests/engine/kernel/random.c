@@ -155,6 +155,12 @@ static void winograd_convolutions(void **state)
   run_f32(winograd_conv_case, 4, true);
 }
 
+static void implicit_convolutions(void **state)
+{
+  (void)state;
+  run_f32(implicit_conv_case, 90, false);
+}
+
 // Sums that are too long for one chain of additions in f32.
 static void long_convolutions(void **state)
 {
@@ -235,6 +241,7 @@ int main(void)
     cmocka_unit_test(depthwise_convolutions),
     cmocka_unit_test(products),
     cmocka_unit_test(winograd_convolutions),
+    cmocka_unit_test(implicit_convolutions),
     cmocka_unit_test(long_convolutions),
     cmocka_unit_test(tuned_convolutions),
   };

@@ -1,0 +1,310 @@
+// kernel/conv_implicit_plan: which convolutions are implicit products (see
+// conv_implicit.h), and their points, taps and blocks.
+#include "base/alloc.h"
+#include "kernel/conv.h"
+#include "kernel/conv_implicit.h"
+
+#define DIMS CPU_KERNEL_IMPLICIT_DIMS
+#define INNER CPU_KERNEL_IMPLICIT_INNER
+#define MOST_CLASSES CPU_KERNEL_IMPLICIT_CLASSES
+#define ROWS CPU_KERNEL_PACKED_ROWS
+#define MOST_TAPS 1024
+#define MOST_INNER (INT64_C(1) << 22)
+
+// Adds a line whose rows are `order` apart, so that those farther apart are
+// outside; lines of one element have no effect.
+static void add_line(cpu_kernel_implicit_class *c,
+                     const cpu_kernel_implicit_line *l, int64_t order,
+                     int64_t orders[DIMS + 1])
+{
+  c->points *= l->size;
+  if (l->size == 1) return;
+  int at = c->n_lines++;
+  for (; at > 0 && orders[at - 1] < order; at--) {
+    c->lines[at] = c->lines[at - 1];
+    orders[at] = orders[at - 1];
+  }
+  c->lines[at] = *l;
+  orders[at] = order;
+}
+
+// Adds the taps (positions of a kernel, or of a result) at which `offset` is a
+// multiple of `hole` in each dimension.
+typedef struct tap_line {
+  int64_t size, step, offset, hole, other;
+  bool reversed;
+} tap_line;
+
+static void add_taps(cpu_kernel_implicit_plan *p, const tap_line *dims,
+                     int64_t n, int64_t *io_taps)
+{
+  int64_t total = 1;
+  for (int64_t i = 0; i < n; i++) total *= dims[i].size;
+  for (int64_t which = 0; which < total; which++) {
+    cpu_kernel_implicit_tap t = { .other = 0 };
+    bool meets = true;
+    int64_t rest = which;
+    for (int64_t i = n - 1; i >= 0; i--) {
+      const tap_line *l = &dims[i];
+      const int64_t at = rest % l->size;
+      const int64_t shift = at * l->step + l->offset;
+      rest /= l->size;
+      meets = meets && shift % l->hole == 0;
+      t.shift[i] = shift / l->hole;
+      t.other += (l->reversed ? l->size - 1 - at : at) * l->other;
+    }
+    if (meets) p->taps[(*io_taps)++] = t;
+  }
+}
+
+static void set_input(cpu_kernel_implicit_plan *p,
+                      const cpu_kernel_conv_desc *d,
+                      const cpu_kernel_conv_tensors *s)
+{
+  for (int64_t i = 0; i < DIMS; i++) {
+    p->in[i] = i < d->n_dims ? d->dims[i].in : 1;
+    p->stride[i] = i < d->n_dims ? s->stride[0][2 + i] : 0;
+  }
+  p->b_row = s->stride[1][0];
+  p->b_column = s->stride[1][1];
+}
+
+// The class of the results with these remainders by the holes' distances.
+static void add_class(cpu_kernel_implicit_plan *p,
+                      const cpu_kernel_conv_desc *d,
+                      const cpu_kernel_conv_tensors *s,
+                      const int64_t remainder[DIMS], int64_t *io_taps)
+{
+  cpu_kernel_implicit_class *c = &p->classes[p->n_classes];
+  *c = (cpu_kernel_implicit_class){ .points = 1, .first_tap = *io_taps };
+  int64_t orders[DIMS + 1];
+  tap_line taps[DIMS];
+  const int64_t *result = s->stride[2];
+  add_line(c,
+           &(cpu_kernel_implicit_line){ d->batch, s->stride[0][0], result[0],
+                                        -1, 0 },
+           result[0], orders);
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *m = &d->dims[i];
+    const int64_t hole = m->in_dilation, r = remainder[i];
+    const int64_t n = r < m->out ? (m->out - r + hole - 1) / hole : 0;
+    add_line(c,
+             &(cpu_kernel_implicit_line){ n, 0, hole * result[2 + i], (int)i,
+                                          hole == 1 ? m->stride : 1 },
+             result[2 + i], orders);
+    c->row += r * result[2 + i];
+    taps[i] = (tap_line){ m->kernel, m->kernel_dilation,  r - m->low,
+                          hole,      s->stride[1][2 + i], m->reversed != 0 };
+  }
+  if (c->points == 0) return;
+  add_taps(p, taps, d->n_dims, io_taps);
+  c->taps = *io_taps - c->first_tap;
+  c->groups = (c->points + p->group - 1) / p->group;
+  p->n_classes++;
+}
+
+static void describe_forward(cpu_kernel_implicit_plan *p,
+                             const cpu_kernel_conv_desc *d,
+                             const cpu_kernel_conv_tensors *s)
+{
+  int64_t taps = 0, classes = 1;
+  p->run = d->features;
+  p->group = p->loops->rows;
+  p->segments = (INNER - 1) / p->run + 2;
+  for (int64_t i = 0; i < d->n_dims; i++) classes *= d->dims[i].in_dilation;
+  p->apart = classes > 1;
+  for (int64_t which = 0; which < classes; which++) {
+    int64_t remainder[DIMS] = { 0 }, rest = which;
+    for (int64_t i = 0; i < d->n_dims; i++) {
+      remainder[i] = rest % d->dims[i].in_dilation;
+      rest /= d->dims[i].in_dilation;
+    }
+    add_class(p, d, s, remainder, &taps);
+  }
+}
+
+static void describe_by_weights(cpu_kernel_implicit_plan *p,
+                                const cpu_kernel_conv_desc *d,
+                                const cpu_kernel_conv_tensors *s)
+{
+  cpu_kernel_implicit_class *c = &p->classes[p->n_classes++];
+  *c = (cpu_kernel_implicit_class){ .points = 1 };
+  int64_t orders[DIMS + 1];
+  tap_line taps[DIMS];
+  p->by_weights = true;
+  p->run = d->batch;
+  p->group = ROWS;
+  p->groups_of_tap = (d->batch + ROWS - 1) / ROWS;
+  add_line(
+      c, &(cpu_kernel_implicit_line){ d->features, s->stride[0][1], 0, -1, 0 },
+      s->stride[1][0], orders);
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *m = &d->dims[i];
+    add_line(c,
+             &(cpu_kernel_implicit_line){ m->kernel, 0, 0, (int)i,
+                                          m->kernel_dilation },
+             s->stride[1][2 + i], orders);
+    taps[i] =
+        (tap_line){ m->out, m->stride, -m->low, 1, s->stride[2][2 + i], false };
+  }
+  p->b_row = p->n;  // the points are in the order of the kernel's elements
+  add_taps(p, taps, d->n_dims, &c->taps);
+  c->groups = c->taps * p->groups_of_tap;
+}
+
+typedef enum form { NEITHER, FORWARD, BY_WEIGHTS } form;
+
+static form form_of(const cpu_kernel_conv_desc *d,
+                    const cpu_kernel_conv_tensors *s)
+{
+  int64_t taps = 1, results = 1, classes = 1;
+  bool plain = true;  // neither holes nor a reversed kernel
+  if (d->n_dims < 1 || d->n_dims > DIMS || d->feature_groups != 1 ||
+      d->batch_groups != 1 || s->stride[2][1] != 1 ||
+      d->features > MOST_INNER || cpu_kernel_conv_flops(d) == 0) {
+    return NEITHER;
+  }
+  for (int i = 0; i < 3; i++) {
+    if (d->types[i] != CX_HLO_F32) return NEITHER;
+  }
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *m = &d->dims[i];
+    if (m->kernel > MOST_TAPS || m->in_dilation > MOST_CLASSES ||
+        (m->in_dilation > 1 && m->stride > 1)) {
+      return NEITHER;
+    }
+    plain = plain && m->in_dilation == 1 && m->reversed == 0;
+    classes *= m->in_dilation;
+    taps *= m->kernel;
+    results *= m->out < MOST_TAPS ? m->out : MOST_TAPS + 1;
+  }
+  if (s->stride[0][1] == 1 && taps <= MOST_TAPS && classes <= MOST_CLASSES &&
+      taps * d->features <= MOST_INNER &&
+      (s->stride[1][0] == 1 || s->stride[1][1] == 1)) {
+    return FORWARD;
+  }
+  const bool rows = s->stride[2][0] == d->kernel_out;
+  return s->stride[0][0] == 1 && rows && plain && s->stride[1][1] == 1 &&
+                 results <= MOST_TAPS && taps * d->features <= MOST_INNER
+             ? BY_WEIGHTS
+             : NEITHER;
+}
+
+// Fewer leave vectors or rows empty, or do not make up for the gathering.
+#define LEAST_RUN 16
+#define LEAST_COLUMNS 32
+#define LEAST_FLOPS 4e6
+// With more pixels oneDNN's layouts cost little.
+#define MOST_PIXELS 512
+// With so few of them, and weights that are too many for the second cache, even
+// a plain product takes longer.
+#define FEW_PIXELS 96
+#define MANY_WEIGHTS (1 << 19)
+
+cpu_kernel_conv_use cpu_kernel_conv_implicit_use(const cpu_kernel_conv_desc *d,
+                                                 bool dot)
+{
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const form is = form_of(d, &s);
+  const int64_t run = is == FORWARD ? d->features : d->batch;
+  int64_t pixels = is == FORWARD ? d->batch : d->features;
+  if (is == NEITHER || run < LEAST_RUN || d->kernel_out < LEAST_COLUMNS ||
+      cpu_kernel_conv_flops(d) < LEAST_FLOPS) {
+    return CPU_KERNEL_CONV_NEVER;
+  }
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    pixels *= is == FORWARD ? d->dims[i].out : d->dims[i].kernel;
+  }
+  if (!dot && pixels <= MOST_PIXELS) return CPU_KERNEL_CONV_MEASURE;
+  return dot && is == FORWARD && pixels <= FEW_PIXELS &&
+                 run >= MANY_WEIGHTS / d->kernel_out
+             ? CPU_KERNEL_CONV_ALWAYS
+             : CPU_KERNEL_CONV_NEVER;
+}
+
+// Every thread has several tasks, if the columns are enough for that.
+#define TASKS 3
+#define PART_COLUMNS 128
+
+static void divide(cpu_kernel_implicit_plan *p, int64_t threads)
+{
+  for (int i = 0; i < p->n_classes; i++) {
+    cpu_kernel_implicit_class *c = &p->classes[i];
+    c->first_block = p->blocks;
+    const int64_t most = CPU_KERNEL_IMPLICIT_ROWS / p->group;
+    c->blocks = (c->groups + most - 1) / most;
+    p->blocks += c->blocks;
+  }
+  p->parts =
+      (p->n + CPU_KERNEL_IMPLICIT_COLUMNS - 1) / CPU_KERNEL_IMPLICIT_COLUMNS;
+  while (threads > 1 && p->blocks * p->parts < TASKS * threads &&
+         p->n / (p->parts + 1) >= PART_COLUMNS) {
+    p->parts++;
+  }
+}
+
+// Columns of a part's panels, whose vectors are rounded up.
+#define PANEL_COLUMNS (CPU_KERNEL_IMPLICIT_COLUMNS + 128)
+
+static size_t reserve(cpu_kernel_implicit_plan *p, size_t bytes)
+{
+  const size_t at = p->each;
+  p->each += (bytes + 63) / 64 * 64;
+  return at;
+}
+
+static void plan_scratch(cpu_kernel_implicit_plan *p)
+{
+  const size_t points =
+      CPU_KERNEL_IMPLICIT_ROWS > INNER ? CPU_KERNEL_IMPLICIT_ROWS : INNER;
+  const int64_t each = p->by_weights ? INNER : p->apart ? p->n : 0;
+  const int64_t tiles = p->by_weights ? 0 : CPU_KERNEL_IMPLICIT_ROWS / p->group;
+  p->points_at = reserve(p, sizeof(cpu_kernel_implicit_point) * points);
+  p->panels_at = reserve(p, sizeof(float) * INNER * PANEL_COLUMNS);
+  p->rows_at =
+      reserve(p, sizeof(float) * (size_t)(CPU_KERNEL_IMPLICIT_ROWS * each));
+  p->segments_at = reserve(
+      p, sizeof(cpu_kernel_packed_segment) * (size_t)(tiles * p->segments));
+}
+
+static void free_plan(void *user)
+{
+  cpu_kernel_implicit_plan *p = user;
+  cx_free(p->taps);
+  cx_free(p);
+}
+
+calx_status *cpu_kernel_conv_implicit_new(cpu_kernel *kernel, bool *out_taken)
+{
+  const cpu_kernel_conv_desc *d = &kernel->conv;
+  cpu_kernel_conv_tensors s;
+  *out_taken = false;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const form is = form_of(d, &s);
+  if (is == NEITHER) return NULL;
+  cpu_kernel_implicit_plan *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  p->loops = cpu_kernel_packed_get();
+  p->n = d->kernel_out;
+  p->taps = cx_calloc(MOST_TAPS, sizeof *p->taps);
+  if (p->taps == NULL) {
+    cx_free(p);
+    return cx_out_of_memory();
+  }
+  set_input(p, d, &s);
+  if (is == FORWARD) {
+    describe_forward(p, d, &s);
+  } else {
+    describe_by_weights(p, d, &s);
+  }
+  divide(p, kernel->threads);
+  plan_scratch(p);
+  (void)cpu_kernel_reserve(kernel, p->each * (size_t)kernel->threads);
+  cpu_kernel_set(
+      kernel, cpu_kernel_implicit_run, p,
+      is == FORWARD ? "implicit product" : "implicit product by weights");
+  kernel->free_plan = free_plan;
+  *out_taken = true;
+  return NULL;
+}
