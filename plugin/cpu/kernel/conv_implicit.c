@@ -1,317 +1,254 @@
-// kernel/conv_implicit: see conv_implicit.h.
-#include "kernel/conv_implicit.h"
+// kernel/conv_implicit: convolutions as implicit matrix products (implicit.h):
+// which they are, and their points and taps.
+//
+//              rows                         columns     inner elements
+//   forward    points (the result's         features    taps of the kernel,
+//              pixels of all images)        that come   features that go in
+//                                           out
+//   gradient   taps (the result's pixels),  the same    points (pixels of the
+//   by weights batch                                    kernel, of all images)
+//
+// An input gradient with strides has holes in its input. Of its results those
+// with the same remainders meet the same taps; they are one class, whose input
+// has no holes.
+#include "base/alloc.h"
+#include "kernel/conv.h"
+#include "kernel/implicit.h"
 
-#include <string.h>
+#define DIMS CPU_KERNEL_IMPLICIT_DIMS
+#define MOST_CLASSES CPU_KERNEL_IMPLICIT_CLASSES
+#define MOST_TAPS 1024
+#define MOST_INNER (INT64_C(1) << 22)
 
-#define ROWS CPU_KERNEL_PACKED_ROWS
-#define INNER CPU_KERNEL_IMPLICIT_INNER
-// Inner elements of which all columns are packed at a time.
-#define RUN 8
-
-// ---- points and taps --------------------------------------------------------
-
-// Sets out to `n` points from `first` on.
-static void list_points(const cpu_kernel_implicit_class *c, int64_t first,
-                        int64_t n, cpu_kernel_implicit_point *out)
+// Adds a line whose rows are `order` apart, so that those farther apart are
+// outside; lines of one element have no effect.
+static void add_line(cpu_kernel_implicit_class *c,
+                     const cpu_kernel_implicit_line *l, int64_t order,
+                     int64_t orders[DIMS + 1])
 {
-  int64_t at[CPU_KERNEL_IMPLICIT_DIMS + 1];
-  for (int i = c->n_lines - 1; i >= 0; i--) {
-    at[i] = first % c->lines[i].size;
-    first /= c->lines[i].size;
+  c->points *= l->size;
+  if (l->size == 1) return;
+  int at = c->n_lines++;
+  for (; at > 0 && orders[at - 1] < order; at--) {
+    c->lines[at] = c->lines[at - 1];
+    orders[at] = orders[at - 1];
   }
-  for (int64_t p = 0; p < n; p++) {
-    cpu_kernel_implicit_point x = { .row = c->row };
-    for (int i = 0; i < c->n_lines; i++) {
-      const cpu_kernel_implicit_line *l = &c->lines[i];
-      x.image += at[i] * l->image;
-      x.row += at[i] * l->row;
-      if (l->dim >= 0) x.at[l->dim] = at[i] * l->step;
+  c->lines[at] = *l;
+  orders[at] = order;
+}
+
+// Adds the taps (positions of a kernel, or of a result) at which `offset` is a
+// multiple of `hole` in each dimension.
+typedef struct tap_line {
+  int64_t size, step, offset, hole, other;
+  bool reversed;
+} tap_line;
+
+static void add_taps(cpu_kernel_implicit_plan *p, const tap_line *dims,
+                     int64_t n, int64_t *io_taps)
+{
+  int64_t total = 1;
+  for (int64_t i = 0; i < n; i++) total *= dims[i].size;
+  for (int64_t which = 0; which < total; which++) {
+    cpu_kernel_implicit_tap t = { .other = 0 };
+    bool meets = true;
+    int64_t rest = which;
+    for (int64_t i = n - 1; i >= 0; i--) {
+      const tap_line *l = &dims[i];
+      const int64_t at = rest % l->size;
+      const int64_t shift = at * l->step + l->offset;
+      rest /= l->size;
+      meets = meets && shift % l->hole == 0;
+      t.shift[i] = shift / l->hole;
+      t.other += (l->reversed ? l->size - 1 - at : at) * l->other;
     }
-    out[p] = x;
-    for (int i = c->n_lines - 1; i >= 0 && ++at[i] == c->lines[i].size; i--) {
-      at[i] = 0;
+    if (meets) p->taps[(*io_taps)++] = t;
+  }
+}
+
+static void set_input(cpu_kernel_implicit_plan *p,
+                      const cpu_kernel_conv_desc *d,
+                      const cpu_kernel_conv_tensors *s)
+{
+  for (int64_t i = 0; i < DIMS; i++) {
+    p->in[i] = i < d->n_dims ? d->dims[i].in : 1;
+    p->stride[i] = i < d->n_dims ? s->stride[0][2 + i] : 0;
+  }
+  p->b_row = s->stride[1][0];
+  p->b_column = s->stride[1][1];
+}
+
+// The class of the results with these remainders by the holes' distances.
+static void add_class(cpu_kernel_implicit_plan *p,
+                      const cpu_kernel_conv_desc *d,
+                      const cpu_kernel_conv_tensors *s,
+                      const int64_t remainder[DIMS], int64_t *io_taps)
+{
+  cpu_kernel_implicit_class *c = &p->classes[p->n_classes];
+  *c = (cpu_kernel_implicit_class){ .points = 1, .first_tap = *io_taps };
+  int64_t orders[DIMS + 1];
+  tap_line taps[DIMS];
+  const int64_t *result = s->stride[2];
+  add_line(c,
+           &(cpu_kernel_implicit_line){ d->batch, s->stride[0][0], result[0],
+                                        -1, 0 },
+           result[0], orders);
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *m = &d->dims[i];
+    const int64_t hole = m->in_dilation, r = remainder[i];
+    const int64_t n = r < m->out ? (m->out - r + hole - 1) / hole : 0;
+    add_line(c,
+             &(cpu_kernel_implicit_line){ n, 0, hole * result[2 + i], (int)i,
+                                          hole == 1 ? m->stride : 1 },
+             result[2 + i], orders);
+    c->row += r * result[2 + i];
+    taps[i] = (tap_line){ m->kernel, m->kernel_dilation,  r - m->low,
+                          hole,      s->stride[1][2 + i], m->reversed != 0 };
+  }
+  if (c->points == 0) return;
+  add_taps(p, taps, d->n_dims, io_taps);
+  c->taps = *io_taps - c->first_tap;
+  p->n_classes++;
+}
+
+static void describe_forward(cpu_kernel_implicit_plan *p,
+                             const cpu_kernel_conv_desc *d,
+                             const cpu_kernel_conv_tensors *s)
+{
+  int64_t taps = 0, classes = 1;
+  p->run = d->features;
+  for (int64_t i = 0; i < d->n_dims; i++) classes *= d->dims[i].in_dilation;
+  p->apart = classes > 1;
+  for (int64_t which = 0; which < classes; which++) {
+    int64_t remainder[DIMS] = { 0 }, rest = which;
+    for (int64_t i = 0; i < d->n_dims; i++) {
+      remainder[i] = rest % d->dims[i].in_dilation;
+      rest /= d->dims[i].in_dilation;
     }
+    add_class(p, d, s, remainder, &taps);
   }
 }
 
-// NULL: outside of the input, where there are zeros.
-static const float *address_of(const cpu_kernel_implicit_plan *p,
-                               const float *input,
-                               const cpu_kernel_implicit_point *x,
-                               const cpu_kernel_implicit_tap *t)
+static void describe_by_weights(cpu_kernel_implicit_plan *p,
+                                const cpu_kernel_conv_desc *d,
+                                const cpu_kernel_conv_tensors *s)
 {
-  int64_t offset = x->image;
-  for (int i = 0; i < CPU_KERNEL_IMPLICIT_DIMS; i++) {
-    const int64_t at = x->at[i] + t->shift[i];
-    if (at < 0 || at >= p->in[i]) return NULL;
-    offset += at * p->stride[i];
+  cpu_kernel_implicit_class *c = &p->classes[p->n_classes++];
+  *c = (cpu_kernel_implicit_class){ .points = 1 };
+  int64_t orders[DIMS + 1];
+  tap_line taps[DIMS];
+  p->transposed = true;
+  p->run = d->batch;
+  add_line(
+      c, &(cpu_kernel_implicit_line){ d->features, s->stride[0][1], 0, -1, 0 },
+      s->stride[1][0], orders);
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *m = &d->dims[i];
+    add_line(c,
+             &(cpu_kernel_implicit_line){ m->kernel, 0, 0, (int)i,
+                                          m->kernel_dilation },
+             s->stride[1][2 + i], orders);
+    taps[i] =
+        (tap_line){ m->out, m->stride, -m->low, 1, s->stride[2][2 + i], false };
   }
-  return input + offset;
+  p->b_row = p->n;  // the points are in the order of the kernel's elements
+  add_taps(p, taps, d->n_dims, &c->taps);
 }
 
-// ---- packing ----------------------------------------------------------------
+typedef enum form { NEITHER, FORWARD, BY_WEIGHTS } form;
 
-// In place of rows outside of the input.
-static const float zeros[INNER];
-
-typedef struct implicit_job {
-  const cpu_kernel_implicit_plan *p;
-  cpu_threads *pool;
-  const float *lhs, *rhs;
-  float *out;
-  unsigned char *scratch;
-} implicit_job;
-
-// What a thread works on: some groups of rows, some inner elements.
-typedef struct implicit_block {
-  const cpu_kernel_implicit_class *c;
-  int64_t group, groups;  // of rows, of the class
-  int64_t k, inner, all;  // inner elements: the first, how many, of all
-  cpu_kernel_implicit_point *points;
-  cpu_kernel_packed_segment *segments;
-  int64_t of_tile;  // segments
-  float *panels;    // of columns
-  float *rows;      // packed, or of the result where they are apart
-} implicit_block;
-
-// Rows of the class: the first of a group.
-static int64_t row_of(const implicit_block *x, int64_t group)
+static form form_of(const cpu_kernel_conv_desc *d,
+                    const cpu_kernel_conv_tensors *s)
 {
-  return x->c->points * group / x->c->groups;
-}
-
-// Lists the segments of each tile's rows.
-static void list_segments(const implicit_job *j, implicit_block *x)
-{
-  const cpu_kernel_implicit_plan *p = j->p;
-  const int64_t first = row_of(x, x->group);
-  cpu_kernel_packed_segment *s = x->segments;
-  for (int64_t g = x->group; g < x->group + x->groups; g++) {
-    const int64_t row = row_of(x, g), rows = row_of(x, g + 1) - row;
-    for (int64_t k = x->k; k < x->k + x->inner; k += s++->k) {
-      const cpu_kernel_implicit_tap *t = &p->taps[x->c->first_tap + k / p->run];
-      const int64_t skip = k % p->run, left = x->k + x->inner - k;
-      s->k = left < p->run - skip ? left : p->run - skip;
-      for (int64_t i = 0; i < rows; i++) {
-        const float *from =
-            address_of(p, j->lhs, &x->points[row - first + i], t);
-        s->rows[i] = from == NULL ? zeros : from + skip;
-      }
+  int64_t taps = 1, results = 1, classes = 1;
+  bool plain = true;  // neither holes nor a reversed kernel
+  if (d->n_dims < 1 || d->n_dims > DIMS || d->feature_groups != 1 ||
+      d->batch_groups != 1 || s->stride[2][1] != 1 ||
+      d->features > MOST_INNER || cpu_kernel_conv_flops(d) == 0) {
+    return NEITHER;
+  }
+  for (int i = 0; i < 3; i++) {
+    if (d->types[i] != CX_HLO_F32) return NEITHER;
+  }
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *m = &d->dims[i];
+    if (m->kernel > MOST_INNER || m->in_dilation > MOST_CLASSES ||
+        (m->in_dilation > 1 && m->stride > 1)) {
+      return NEITHER;
     }
+    plain = plain && m->in_dilation == 1 && m->reversed == 0;
+    classes *= m->in_dilation;
+    taps = taps > MOST_INNER / m->kernel ? MOST_INNER + 1 : taps * m->kernel;
+    results *= m->out < MOST_TAPS ? m->out : MOST_TAPS + 1;
   }
-  x->of_tile = (s - x->segments) / x->groups;
-}
-
-// A tap's run of elements of some inner elements, to the tap's groups
-// [lo, hi), the first of which is at `to`.
-static void pack_runs(const cpu_kernel_implicit_plan *p,
-                      const float *const *from, int64_t n, int64_t lo,
-                      int64_t hi, int64_t step, float *to)
-{
-  for (int64_t k = 0; k < n; k++, to += ROWS) {
-    for (int64_t g = lo; g < hi; g++) {
-      float *at = to + (g - lo) * step;
-      const int64_t left = p->run - g * ROWS;
-      if (from[k] == NULL || left < ROWS) memset(at, 0, sizeof *at * ROWS);
-      if (from[k] == NULL) continue;
-      if (left >= ROWS) {
-        memcpy(at, from[k] + g * ROWS, sizeof *at * ROWS);
-      } else {
-        memcpy(at, from[k] + g * ROWS, sizeof *at * (size_t)left);
-      }
-    }
+  if (s->stride[0][1] == 1 && taps <= MOST_TAPS && classes <= MOST_CLASSES &&
+      d->features <= MOST_INNER / taps &&
+      (s->stride[1][0] == 1 || s->stride[1][1] == 1)) {
+    return FORWARD;
   }
+  const bool rows = s->stride[2][0] == d->kernel_out;
+  return s->stride[0][0] == 1 && rows && plain && s->stride[1][1] == 1 &&
+                 results <= MOST_TAPS && d->features <= MOST_INNER / taps
+             ? BY_WEIGHTS
+             : NEITHER;
 }
 
-static void pack_by_weights(const implicit_job *j, const implicit_block *x)
+// Fewer leave vectors or rows empty, or do not make up for the gathering.
+#define LEAST_RUN 16
+#define LEAST_COLUMNS 32
+#define LEAST_FLOPS 4e6
+// With more pixels oneDNN's layouts cost little.
+#define MOST_PIXELS 512
+// With so few of them, and weights that are too many for the second cache, even
+// a plain product takes longer.
+#define FEW_PIXELS 96
+#define MANY_WEIGHTS (1 << 19)
+
+cpu_kernel_conv_use cpu_kernel_conv_implicit_use(const cpu_kernel_conv_desc *d,
+                                                 bool dot)
 {
-  const cpu_kernel_implicit_plan *p = j->p;
-  const int64_t of_tap = p->groups_of_tap, end = x->group + x->groups;
-  for (int64_t g = x->group; g < end;) {
-    const int64_t t = g / of_tap;
-    const int64_t next = (t + 1) * of_tap < end ? (t + 1) * of_tap : end;
-    const float *from[INNER];
-    for (int64_t k = 0; k < x->inner; k++) {
-      from[k] = address_of(p, j->lhs, &x->points[k], &p->taps[t]);
-    }
-    pack_runs(p, from, x->inner, g - t * of_tap, next - t * of_tap,
-              ROWS * x->inner, x->rows + (g - x->group) * ROWS * x->inner);
-    g = next;
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const form is = form_of(d, &s);
+  const int64_t run = is == FORWARD ? d->features : d->batch;
+  int64_t pixels = is == FORWARD ? d->batch : d->features;
+  if (is == NEITHER || run < LEAST_RUN || d->kernel_out < LEAST_COLUMNS ||
+      cpu_kernel_conv_flops(d) < LEAST_FLOPS) {
+    return CPU_KERNEL_CONV_NEVER;
   }
-}
-
-// Where the weights of an inner element begin.
-static const float *weights_at(const implicit_job *j, const implicit_block *x,
-                               int64_t k)
-{
-  const cpu_kernel_implicit_plan *p = j->p;
-  if (p->by_weights) return j->rhs + k * p->b_row;
-  return j->rhs + p->taps[x->c->first_tap + k / p->run].other +
-         k % p->run * p->b_row;
-}
-
-// A panel of the vectors [lo, hi) that are divided into panels.
-typedef struct implicit_panel {
-  int64_t column, n, vectors;
-  float *at;
-} implicit_panel;
-
-static implicit_panel panel_of(const cpu_kernel_implicit_plan *p,
-                               const implicit_block *x, int64_t lo, int64_t hi,
-                               int64_t panels, int64_t which)
-{
-  const int64_t lanes = p->loops->lanes;
-  const int64_t at = lo + (hi - lo) * which / panels;
-  const int64_t vectors = lo + (hi - lo) * (which + 1) / panels - at;
-  const int64_t left = p->n - at * lanes;
-  return (implicit_panel){ .column = at * lanes,
-                           .n = left < vectors * lanes ? left : vectors * lanes,
-                           .vectors = vectors,
-                           .at = x->panels + (at - lo) * lanes * x->inner };
-}
-
-// Packs the block's inner elements of the columns of all panels. Of some inner
-// elements all columns are read before the next ones: they are one run in
-// memory, of a few pages.
-static void pack_weights(const implicit_job *j, const implicit_block *x,
-                         int64_t lo, int64_t hi, int64_t panels)
-{
-  const cpu_kernel_implicit_plan *p = j->p;
-  const int64_t most = p->b_column == 1 ? RUN : INNER;
-  for (int64_t k = 0; k < x->inner;) {
-    int64_t here = x->inner - k < most ? x->inner - k : most;
-    const int64_t tap_left = p->run - (x->k + k) % p->run;
-    if (!p->by_weights && here > tap_left) here = tap_left;
-    const float *from = weights_at(j, x, x->k + k);
-    for (int64_t i = 0; i < panels; i++) {
-      const implicit_panel a = panel_of(p, x, lo, hi, panels, i);
-      const int64_t width = a.vectors * p->loops->lanes;
-      p->loops->panel(from + a.column * p->b_column, p->b_row, p->b_column,
-                      here, a.n, width, a.at + k * width);
-    }
-    k += here;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    pixels *= is == FORWARD ? d->dims[i].out : d->dims[i].kernel;
   }
+  if (!dot && pixels <= MOST_PIXELS) return CPU_KERNEL_CONV_MEASURE;
+  return dot && is == FORWARD && pixels <= FEW_PIXELS &&
+                 run >= MANY_WEIGHTS / d->kernel_out
+             ? CPU_KERNEL_CONV_ALWAYS
+             : CPU_KERNEL_CONV_NEVER;
 }
 
-// ---- running ----------------------------------------------------------------
-
-// The rows of a group: how many, and where they are stored.
-static int64_t group_rows(const implicit_job *j, const implicit_block *x,
-                          int64_t g, float **out_c)
+calx_status *cpu_kernel_conv_implicit_new(cpu_kernel *kernel, bool *out_taken)
 {
-  const cpu_kernel_implicit_plan *p = j->p;
-  if (p->by_weights) {
-    const int64_t skip = g % p->groups_of_tap * ROWS;
-    *out_c = j->out + p->taps[g / p->groups_of_tap].other + skip * p->n;
-    return p->run - skip < ROWS ? p->run - skip : ROWS;
+  const cpu_kernel_conv_desc *d = &kernel->conv;
+  cpu_kernel_conv_tensors s;
+  *out_taken = false;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const form is = form_of(d, &s);
+  if (is == NEITHER) return NULL;
+  cpu_kernel_implicit_plan *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  p->n = d->kernel_out;
+  p->taps = cx_calloc(MOST_TAPS, sizeof *p->taps);
+  if (p->taps == NULL) {
+    cx_free(p);
+    return cx_out_of_memory();
   }
-  const int64_t row = row_of(x, g);
-  *out_c = p->apart ? x->rows + (row - row_of(x, x->group)) * p->n
-                    : j->out + row * p->n;
-  return row_of(x, g + 1) - row;
-}
-
-// The block by the columns [lo, hi), in vectors.
-static void multiply(const implicit_job *j, const implicit_block *x, int64_t lo,
-                     int64_t hi)
-{
-  const cpu_kernel_implicit_plan *p = j->p;
-  const int64_t most = p->loops->vectors;
-  const int64_t panels = (hi - lo + most - 1) / most;
-  pack_weights(j, x, lo, hi, panels);
-  for (int64_t i = 0; i < panels; i++) {
-    const implicit_panel b = panel_of(p, x, lo, hi, panels, i);
-    for (int64_t g = 0; g < x->groups; g++) {
-      float *c;
-      const int64_t rows = group_rows(j, x, x->group + g, &c);
-      if (p->by_weights) {
-        p->loops->multiply(x->inner, x->rows + g * ROWS * x->inner, rows, b.at,
-                           b.vectors, b.n, c + b.column, p->n, x->k > 0);
-      } else {
-        p->loops->multiply_at(x->of_tile, x->segments + g * x->of_tile, rows,
-                              b.at, b.vectors, b.n, c + b.column, p->n,
-                              x->k > 0);
-      }
-    }
+  set_input(p, d, &s);
+  if (is == FORWARD) {
+    describe_forward(p, d, &s);
+  } else {
+    describe_by_weights(p, d, &s);
   }
-}
-
-// The rows of a class, from where they are together to where they are apart;
-// without a tap they are zeros.
-static void spread_rows(const implicit_job *j, const implicit_block *x,
-                        int64_t lo, int64_t hi)
-{
-  const int64_t lanes = j->p->loops->lanes, n = j->p->n;
-  const int64_t column = lo * lanes;
-  const int64_t end = hi * lanes < n ? hi * lanes : n;
-  const int64_t rows = row_of(x, x->group + x->groups) - row_of(x, x->group);
-  for (int64_t i = 0; i < rows; i++) {
-    float *to = j->out + x->points[i].row + column;
-    const size_t bytes = sizeof *to * (size_t)(end - column);
-    if (x->c->taps == 0) {
-      memset(to, 0, bytes);
-    } else {
-      memcpy(to, x->rows + i * n + column, bytes);
-    }
-  }
-}
-
-static void run_block(const implicit_job *j, implicit_block *x, int64_t part)
-{
-  const cpu_kernel_implicit_plan *p = j->p;
-  const int64_t vectors = (p->n + p->loops->lanes - 1) / p->loops->lanes;
-  const int64_t lo = vectors * part / p->parts;
-  const int64_t hi = vectors * (part + 1) / p->parts;
-  x->all = p->by_weights ? x->c->points : x->c->taps * p->run;
-  if (!p->by_weights) {
-    const int64_t row = row_of(x, x->group);
-    list_points(x->c, row, row_of(x, x->group + x->groups) - row, x->points);
-  }
-  for (x->k = 0; x->k < x->all; x->k += x->inner) {
-    x->inner = x->all - x->k < INNER ? x->all - x->k : INNER;
-    if (p->by_weights) {
-      list_points(x->c, x->k, x->inner, x->points);
-      pack_by_weights(j, x);
-    } else {
-      list_segments(j, x);
-    }
-    multiply(j, x, lo, hi);
-  }
-  if (p->apart) spread_rows(j, x, lo, hi);
-}
-
-static void run_tasks(void *user, int64_t lo, int64_t hi)
-{
-  const implicit_job *j = user;
-  const cpu_kernel_implicit_plan *p = j->p;
-  unsigned char *scratch =
-      j->scratch + p->each * (size_t)cpu_kernel_rank(j->pool);
-  implicit_block x = {
-    .points = (cpu_kernel_implicit_point *)(void *)(scratch + p->points_at),
-    .panels = (float *)(void *)(scratch + p->panels_at),
-    .rows = (float *)(void *)(scratch + p->rows_at),
-    .segments = (cpu_kernel_packed_segment *)(void *)(scratch + p->segments_at)
-  };
-  for (int64_t i = lo; i < hi; i++) {
-    const int64_t number = i / p->parts;
-    x.c = p->classes;
-    while (number >= x.c->first_block + x.c->blocks) x.c++;
-    const int64_t of = number - x.c->first_block;
-    x.group = x.c->groups * of / x.c->blocks;
-    x.groups = x.c->groups * (of + 1) / x.c->blocks - x.group;
-    run_block(j, &x, i % p->parts);
-  }
-}
-
-calx_status *cpu_kernel_implicit_run(const cpu_kernel *kernel,
-                                     cpu_threads *pool, const void *lhs,
-                                     const void *rhs, void *out,
-                                     unsigned char *scratch)
-{
-  const cpu_kernel_implicit_plan *p = kernel->plan;
-  implicit_job j = {
-    .p = p, .pool = pool, .lhs = lhs, .rhs = rhs, .out = out, .scratch = scratch
-  };
-  cpu_threads_for(pool, p->blocks * p->parts, 1, run_tasks, &j);
+  cpu_kernel_implicit_set(kernel, p);
+  *out_taken = true;
   return NULL;
 }

@@ -27,9 +27,8 @@ typedef struct cpu_kernel_dot_plan {
   bool many;                   // tiny ones, a run of batches in one call
   cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
-  bool divided;      // each matmul among the threads
-  bool packed;       // packed.h; d.packed says who packs
-  size_t packed_at;  // scratch for the packed operand
+  bool divided;  // each matmul among the threads
+  bool packed;   // packed.h; d.packed says who packs
   int64_t batches, m, n, k;
   cpu_kernel_dot_factor factors[2];
   cpu_kernel_operand operands[3];  // lhs, rhs, result
@@ -40,5 +39,10 @@ typedef struct cpu_kernel_dot_plan {
 cpu_kernel_run_fn cpu_kernel_dot_run;
 // dot_packed.c: packs the right operand, which is the only one; multiplies.
 cpu_kernel_run_fn cpu_kernel_dot_pack, cpu_kernel_dot_run_packed;
+
+// Replaces the kernel's plan, if the product is of few rows or has many inner
+// elements.
+calx_status *cpu_kernel_dot_implicit_new(cpu_kernel *kernel,
+                                         bool *out_taken) CALX_MUST_USE;
 
 #endif

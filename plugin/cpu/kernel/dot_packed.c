@@ -1,5 +1,5 @@
-// kernel/dot_packed: products whose right operand is packed: before the product
-// itself, in scratch, or by another kernel, for all products of a loop.
+// kernel/dot_packed: packs the right operand of products for all products of a
+// loop; multiplies by what is packed.
 #include "kernel/dot.h"
 #include "kernel/packed.h"
 
@@ -46,14 +46,6 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
   }
 }
 
-static void pack_all(packed_run *r)
-{
-  const cpu_kernel_packed *p = &r->product;
-  const int64_t each = p->n * p->k / p->parts;
-  cpu_threads_for(r->pool, p->parts, PACK_WORTH / (each + 1) + 1, pack_parts,
-                  r);
-}
-
 // One, where the columns are few: then only the rows are divided.
 static int64_t parts_of(int64_t n, int64_t threads)
 {
@@ -98,7 +90,9 @@ calx_status *cpu_kernel_dot_pack(const cpu_kernel *kernel, cpu_threads *pool,
   packed_run r = run_of(p, pool);
   r.product.b = lhs;
   r.product.packed = out;
-  pack_all(&r);
+  const int64_t each = p->n * p->k / r.product.parts;
+  cpu_threads_for(pool, r.product.parts, PACK_WORTH / (each + 1) + 1,
+                  pack_parts, &r);
   return NULL;
 }
 
@@ -115,12 +109,7 @@ calx_status *cpu_kernel_dot_run_packed(const cpu_kernel *kernel,
   r.rows = scratch + p->panels_at;
   r.rows_each = p->panels_each;
   r.row_blocks = row_blocks_of(p->m, r.product.parts, cpu_threads_size(pool));
-  if (p->d.packed == CPU_KERNEL_DOT_PACKED) {
-    r.product.packed = (float *)(uintptr_t)rhs;  // it is only read
-  } else {
-    r.product.packed = (float *)(void *)(scratch + p->packed_at);
-    pack_all(&r);
-  }
+  r.product.packed = (float *)(uintptr_t)rhs;  // it is only read
   const int64_t tasks = r.row_blocks * r.product.parts;
   const int64_t each = p->m * p->n * p->k / tasks;
   cpu_threads_for(pool, tasks, THREAD_WORTH / (each + 1) + 1, run_blocks, &r);

@@ -18,9 +18,6 @@
 #define SMALL_PRODUCT ((double)(1 << 24))
 #define SMALL_OF_FEW_ROWS ((double)(1 << 22))
 #define FEW_ROWS 32
-// From this number of inner elements on packed.h takes large products too:
-// measured on the gradients of an LSTM's weights (decision 102).
-#define LONG_INNER 2048
 // Below, packing costs less than the preparations of rows.h.
 #define ROWS_COLUMNS 16
 #define ROWS_INNER 8
@@ -186,10 +183,6 @@ static void plan_factors(cpu_kernel_dot_plan *p, bool native)
 
 static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
 {
-  if (p->packed && p->d.packed == CPU_KERNEL_DOT_PLAIN) {
-    p->packed_at = cpu_kernel_reserve(
-        kernel, (size_t)cpu_kernel_packed_elements(p->n, p->k) * sizeof(float));
-  }
   for (int i = 0; i < 3; i++) {
     cpu_kernel_operand *o = &p->operands[i];
     const size_t bytes = cx_hlo_elem_bytes(o->view.type);
@@ -289,9 +282,8 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
 {
   cpu_kernel plain = { .desc = kernel->desc };
   plain.dot.packed = CPU_KERNEL_DOT_PLAIN;
-  const bool asked = p->d.packed != CPU_KERNEL_DOT_PLAIN;
-  p->packed = cpu_kernel_dot_packs(&plain.desc) &&
-              (asked || (!is_small(p) && p->k >= LONG_INNER));
+  p->packed =
+      p->d.packed != CPU_KERNEL_DOT_PLAIN && cpu_kernel_dot_packs(&plain.desc);
   if (!p->packed) return false;
   p->factors[0] = (cpu_kernel_dot_factor){ .row = p->d.lhs_rows[0],
                                            .column = p->d.lhs_inner[0] };
@@ -305,7 +297,7 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   if (packs) {
     kernel->bytes[0] = kernel->bytes[1];
     kernel->bytes[2] = panels;
-  } else if (p->d.packed == CPU_KERNEL_DOT_PACKED) {
+  } else {
     kernel->bytes[1] = panels;
   }
   return true;
@@ -364,6 +356,14 @@ calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
     o->view.type = (cx_hlo_elem)p->d.types[i];
     o->imaginary = cx_hlo_elem_is_complex(o->view.type);
     kernel->bytes[i] = (size_t)n[i] * cx_hlo_elem_bytes(o->view.type);
+  }
+  if (!is_small(p)) {
+    bool taken;
+    CALX_TRY(cpu_kernel_dot_implicit_new(kernel, &taken));
+    if (taken) {
+      cx_free(p);
+      return NULL;
+    }
   }
   plan_products(kernel, p, pool, tune);
   if (p->d.packed < CPU_KERNEL_DOT_PLAIN ||

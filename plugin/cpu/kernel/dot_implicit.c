@@ -1,0 +1,67 @@
+// kernel/dot_implicit: plain matrix products as implicit ones (implicit.h),
+// which pack the right operand block by block: with many inner elements, or few
+// rows.
+#include "base/alloc.h"
+#include "kernel/dot.h"
+#include "kernel/implicit.h"
+
+// With so many inner elements of so few columns it is faster than sgemm: the
+// gradients by an LSTM's weights (decision 110).
+#define LONG_INNER 2048
+#define MOST_WEIGHTS (INT64_C(1) << 21)
+#define LEAST_ROWS 16
+#define LEAST_COLUMNS 32
+// So few rows by so many elements, which are in no cache.
+#define FEW_ROWS 96
+#define MANY_WEIGHTS (INT64_C(1) << 19)
+
+static bool suits(const cpu_kernel_dot_desc *d)
+{
+  const bool f32 = d->types[0] == CX_HLO_F32 && d->types[1] == CX_HLO_F32 &&
+                   d->types[2] == CX_HLO_F32;
+  if (!f32 || d->packed != CPU_KERNEL_DOT_PLAIN || d->n_batch != 0 ||
+      d->n_rows != 1 || d->n_columns != 1 || d->n_inner != 1) {
+    return false;
+  }
+  const int64_t m = d->rows[0], n = d->columns[0], k = d->inner[0];
+  const bool transposed = d->lhs_inner[0] != 1;
+  if ((transposed && d->lhs_rows[0] != 1) ||
+      (d->rhs_columns[0] != 1 && d->rhs_inner[0] != 1) || m < LEAST_ROWS ||
+      n < LEAST_COLUMNS || k == 0) {
+    return false;
+  }
+  if (k >= LONG_INNER && k <= MOST_WEIGHTS / n) return true;
+  return !transposed && m <= FEW_ROWS && k >= MANY_WEIGHTS / n;
+}
+
+calx_status *cpu_kernel_dot_implicit_new(cpu_kernel *kernel, bool *out_taken)
+{
+  const cpu_kernel_dot_desc *d = &kernel->dot;
+  *out_taken = suits(d);
+  if (!*out_taken) return NULL;
+  cpu_kernel_implicit_plan *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  p->taps = cx_calloc(1, sizeof *p->taps);
+  if (p->taps == NULL) {
+    cx_free(p);
+    return cx_out_of_memory();
+  }
+  p->transposed = d->lhs_inner[0] != 1;
+  p->run = p->transposed ? d->rows[0] : d->inner[0];
+  p->n = d->columns[0];
+  p->b_row = d->rhs_inner[0];
+  p->b_column = d->rhs_columns[0];
+  for (int i = 0; i < CPU_KERNEL_IMPLICIT_DIMS; i++) p->in[i] = 1;
+  const int64_t points = p->transposed ? d->inner[0] : d->rows[0];
+  p->n_classes = 1;
+  p->classes[0] = (cpu_kernel_implicit_class){
+    .points = points,
+    .taps = 1,
+    .n_lines = 1,
+    .lines = { { .size = points,
+                 .image = p->transposed ? d->lhs_inner[0] : d->lhs_rows[0],
+                 .dim = -1 } }
+  };
+  cpu_kernel_implicit_set(kernel, p);
+  return NULL;
+}

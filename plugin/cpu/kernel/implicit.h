@@ -1,0 +1,75 @@
+// kernel/implicit: matrix products of f32 whose left operand is gathered block
+// by block, as those that convolutions are ("implicit GEMM", Chetlur et al.,
+// cuDNN: Efficient Primitives for Deep Learning, 2014).
+//
+// The left operand is a tensor of points, at each of which a run of elements is
+// dense. A tap moves a point to another; outside of the tensor there are zeros.
+//
+//                  rows               inner elements
+//   plain          points             taps, the run's elements
+//   transposed     taps, the run's    points
+//                  elements
+//
+// Nothing is copied but blocks of the right operand and, transposed, of the
+// left one. oneDNN copies a convolution's weights in each run.
+#ifndef CPU_KERNEL_IMPLICIT_H
+#define CPU_KERNEL_IMPLICIT_H
+
+#include "kernel/packed.h"
+
+#define CPU_KERNEL_IMPLICIT_DIMS 3
+#define CPU_KERNEL_IMPLICIT_CLASSES 16
+// The position of a point's tap with the shift 0, and where its image and its
+// row of the result begin.
+typedef struct cpu_kernel_implicit_point {
+  int64_t image, row, at[CPU_KERNEL_IMPLICIT_DIMS];
+} cpu_kernel_implicit_point;
+
+// A dimension that points are counted in: the images, or a spatial one, whose
+// positions are `step` apart.
+typedef struct cpu_kernel_implicit_line {
+  int64_t size, image, row;
+  int dim;
+  int64_t step;
+} cpu_kernel_implicit_line;
+
+// `other`: where its weights begin, or its rows of the result.
+typedef struct cpu_kernel_implicit_tap {
+  int64_t shift[CPU_KERNEL_IMPLICIT_DIMS], other;
+} cpu_kernel_implicit_tap;
+
+typedef struct cpu_kernel_implicit_class {
+  int n_lines;
+  cpu_kernel_implicit_line
+      lines[CPU_KERNEL_IMPLICIT_DIMS + 1];  // outermost first
+  int64_t points, row;  // row: where the first begins in the result
+  int64_t first_tap, taps;
+  int64_t groups, first_block, blocks;
+} cpu_kernel_implicit_class;
+
+typedef struct cpu_kernel_implicit_plan {
+  bool transposed;
+  bool apart;  // rows of a class are apart in the result
+  // Of the left operand: the dimensions in which points and taps are, and the
+  // elements of a run.
+  int64_t in[CPU_KERNEL_IMPLICIT_DIMS], stride[CPU_KERNEL_IMPLICIT_DIMS], run;
+  int64_t n, b_row, b_column;  // columns; strides of the right operand
+  int n_classes;               // one, if transposed
+  cpu_kernel_implicit_class classes[CPU_KERNEL_IMPLICIT_CLASSES];
+  cpu_kernel_implicit_tap *taps;
+
+  // cpu_kernel_implicit_set() sets the rest.
+  const cpu_kernel_packed_loops *loops;
+  int64_t group;          // the most rows of a group
+  int64_t groups_of_tap;  // if transposed
+  int64_t segments;       // of a tile, at most
+  int64_t blocks, parts;
+  // In a thread's scratch, of `each` bytes.
+  size_t points_at, panels_at, rows_at, segments_at, each;
+} cpu_kernel_implicit_plan;
+
+// Sets the kernel to run a plan whose left and right operand, classes and taps
+// are described, and reserves scratch. The kernel frees the plan.
+void cpu_kernel_implicit_set(cpu_kernel *kernel, cpu_kernel_implicit_plan *p);
+
+#endif
