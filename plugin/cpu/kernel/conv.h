@@ -22,6 +22,9 @@ extern const cpu_kernel_conv_dim cpu_kernel_conv_absent_dim;
 // Sets the sizes of the three tensors in bytes; false: one is too large.
 bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d);
 
+// Whether the order of its dimensions is that of a gradient by the weights.
+bool cpu_kernel_conv_seems_by_weights(const cpu_kernel_conv_desc *d);
+
 // The choice in a description, which measuring sets.
 #define CPU_KERNEL_CONV_CHOICE_NONE 0
 #define CPU_KERNEL_CONV_CHOICE_LOOPS 1

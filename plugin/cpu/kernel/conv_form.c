@@ -145,6 +145,26 @@ bool cpu_kernel_conv_form_of(const cpu_kernel_conv_desc *d,
   return taps <= MOST_TAPS;
 }
 
+static void count_spatial(const cpu_kernel_conv_desc *d, int64_t *out_taps,
+                          int64_t *out_results)
+{
+  *out_taps = *out_results = 1;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    *out_taps *= d->dims[i].kernel;
+    *out_results *= d->dims[i].out;
+  }
+}
+
+// Images are stored one after the other, so the first dimension is the batch of
+// the forward convolution, unless batches are stored last. Then the results are
+// many, while those of a gradient are the taps of the forward convolution.
+bool cpu_kernel_conv_seems_by_weights(const cpu_kernel_conv_desc *d)
+{
+  int64_t taps, results;
+  count_spatial(d, &taps, &results);
+  return d->at[0][1] == 0 && d->at[0][0] != 0 && results / 8 <= taps;
+}
+
 void cpu_kernel_conv_likely_forms(
     const cpu_kernel_conv_desc *d,
     cpu_kernel_conv_kind out[CPU_KERNEL_CONV_FORMS])
@@ -154,19 +174,17 @@ void cpu_kernel_conv_likely_forms(
     { CPU_KERNEL_CONV_INPUT, CPU_KERNEL_CONV_FORWARD, CPU_KERNEL_CONV_WEIGHTS },
     { CPU_KERNEL_CONV_WEIGHTS, CPU_KERNEL_CONV_FORWARD, CPU_KERNEL_CONV_INPUT },
   };
-  // Images are stored one after the other, so the first dimension is the batch
-  // of the forward convolution.
-  bool exchanged = d->at[0][1] == 0 && d->at[0][0] != 0;
   bool reversed = false;
-  int64_t taps = 1, results = 1;
+  int64_t taps, results;
+  count_spatial(d, &taps, &results);
   for (int64_t i = 0; i < d->n_dims; i++) {
     reversed = reversed || d->dims[i].reversed;
-    taps *= d->dims[i].kernel;
-    results *= d->dims[i].out;
   }
-  int which = d->batch_groups > 1 || exchanged || taps > 16 * results ? 2
-              : reversed                                              ? 1
-                                                                      : 0;
+  int which = d->batch_groups > 1 || cpu_kernel_conv_seems_by_weights(d) ||
+                      taps > 16 * results
+                  ? 2
+              : reversed ? 1
+                         : 0;
   memcpy(out, orders[which], sizeof orders[which]);
 }
 

@@ -226,12 +226,6 @@ static bool is_small(const cpu_kernel_conv_desc *d)
   return cpu_kernel_lanes_are_near(d);
 }
 
-// Whether it is a gradient by the weights, as in cpu_kernel_conv_likely_forms.
-static bool is_gradient(const cpu_kernel_conv_desc *d)
-{
-  return d->at[0][1] == 0 && d->at[0][0] != 0;
-}
-
 static bool is_suited(const lanes_plan *p, int threads)
 {
   const cpu_kernel_lanes *l = &p->l;
@@ -249,7 +243,7 @@ static bool is_suited(const lanes_plan *p, int threads)
 
 bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d)
 {
-  const bool gradient = is_gradient(d);
+  const bool gradient = cpu_kernel_conv_seems_by_weights(d);
   const int64_t images = gradient ? d->features : d->batch;
   const cpu_kernel_lanes_loops *loops = cpu_kernel_lanes_get();
   const int each = gradient
@@ -290,7 +284,7 @@ calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
   if (p == NULL) return cx_out_of_memory();
   p->d = *d;
   p->loops = cpu_kernel_lanes_get();
-  p->gradient = is_gradient(d);
+  p->gradient = cpu_kernel_conv_seems_by_weights(d);
   cpu_kernel_lanes_of(d, &p->l);
   plan_images(p, kernel->threads);
   if (!is_suited(p, kernel->threads)) {

@@ -70,7 +70,7 @@ static void give_memory(memory m)
 
 // ---- measuring --------------------------------------------------------------
 
-#define N_TRIALS (CPU_KERNEL_CONV_CANDIDATES + 2)
+#define N_TRIALS (CPU_KERNEL_CONV_CANDIDATES + 3)
 
 typedef struct trial {
   cpu_kernel kernel;
@@ -89,6 +89,10 @@ static calx_status *try_choice(const cpu_kernel *like, cpu_threads *pool,
 {
   *out = *like;
   out->conv.choice = choice;
+  if (choice == CPU_KERNEL_CONV_CHOICE_LOOPS) {
+    *out_taken = true;
+    return cpu_kernel_conv_loops_new(out);
+  }
   if (choice != CPU_KERNEL_CONV_CHOICE_LANES) {
     return cpu_kernel_conv_prepare(out, pool, out_taken);
   }
@@ -272,6 +276,9 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
   return status;
 }
 
+// Of fewer operations oneDNN's copies may take longer than loops.
+#define SMALL_FLOPS 4e7
+
 static calx_status *list_onednn(const cpu_kernel *part, cpu_threads *pool,
                                 const cpu_kernel_conv_candidates *c, bool lanes,
                                 trials *t)
@@ -297,10 +304,13 @@ static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
   if (!lanes) shrink(&part, c.by_weights);
   CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_LANES));
   CALX_TRY(list_onednn(&part, pool, &c, lanes, t));
-  return cpu_kernel_conv_implicit_use(&kernel->conv, false) ==
-                 CPU_KERNEL_CONV_NEVER
+  if (cpu_kernel_conv_implicit_use(&kernel->conv, false) !=
+      CPU_KERNEL_CONV_NEVER) {
+    CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_IMPLICIT));
+  }
+  return cpu_kernel_conv_flops(&kernel->conv) > SMALL_FLOPS
              ? NULL
-             : add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_IMPLICIT);
+             : add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_LOOPS);
 }
 
 calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,

@@ -61,7 +61,8 @@ INLINE cpu_kernel_narrow_vec sum_with(cpu_kernel_narrow_vec sum,
 #endif
 }
 
-// c = or, with `add`, c += a panel of a times one of b of `vectors` vectors.
+// c = or, with `add`, c += rows of a, each of `pairs`, times a panel of b of
+// `vectors` vectors.
 INLINE void tile(int64_t pairs, const uint32_t *restrict a,
                  const uint32_t *restrict b, int vectors, uint32_t *restrict c,
                  int64_t ldc, bool add)
@@ -73,7 +74,7 @@ INLINE void tile(int64_t pairs, const uint32_t *restrict a,
   for (int64_t p = 0; p < pairs; p++) {
     for (int i = 0; i < ROWS; i++) {
       const cpu_kernel_narrow_vec x =
-          (cpu_kernel_narrow_vec){ 0 } + a[p * ROWS + i];
+          (cpu_kernel_narrow_vec){ 0 } + a[i * pairs + p];
       for (int j = 0; j < vectors; j++) {
         const uint32_t *y = b + (p * vectors + j) * LANES;
         sum[i][j] = sum_with(sum[i][j], *(const cpu_kernel_narrow_vec *)y, x);
@@ -188,6 +189,32 @@ INLINE void pack_as(const uint8_t *from, int64_t line, int64_t step,
   }
 }
 
+// ROWS lines of k elements become lines of pairs; missing ones are zeros.
+INLINE void pack_rows(const uint8_t *from, int64_t line, int64_t step,
+                      int64_t lines, int64_t k, bool is_signed, uint32_t *to)
+{
+  uint16_t wide[2 * CPU_KERNEL_GEMM_INNER + 1];
+  const int64_t pairs = (k + 1) / 2;
+  for (int64_t i = 0; i < ROWS; i++, to += pairs) {
+    if (i < lines) {
+      widen(from + i * line, step, k, is_signed, wide);
+      memcpy(to, wide, sizeof *to * (size_t)pairs);
+    } else {
+      memset(to, 0, sizeof *to * (size_t)pairs);
+    }
+  }
+}
+
+static void pack_a(const uint8_t *from, int64_t line, int64_t step,
+                   int64_t lines, int64_t k, bool is_signed, uint32_t *to)
+{
+  if (is_signed) {
+    pack_rows(from, line, step, lines, k, true, to);
+  } else {
+    pack_rows(from, line, step, lines, k, false, to);
+  }
+}
+
 // One copy of the loops for each sign.
 static void pack(const uint8_t *from, int64_t line, int64_t step, int64_t lines,
                  int64_t k, bool is_signed, int64_t width, uint32_t *to)
@@ -226,8 +253,8 @@ static void multiply_rows(const cpu_kernel_narrow *g, int64_t row, int64_t m,
 {
   const int64_t pairs = (k + 1) / 2;
   for (int64_t i = 0; i < m; i += ROWS) {
-    pack(g->a + (row + i) * g->a_row + p * g->a_column, g->a_row, g->a_column,
-         MIN(ROWS, m - i), k, g->a_signed, ROWS, pa + i * pairs);
+    pack_a(g->a + (row + i) * g->a_row + p * g->a_column, g->a_row, g->a_column,
+           MIN(ROWS, m - i), k, g->a_signed, pa + i * pairs);
   }
   for (int64_t l = 0; l < n;) {
     const int64_t width = width_of(n - l);

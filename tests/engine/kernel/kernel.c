@@ -396,6 +396,24 @@ static void gradients_are_recognised(void **state)
   }
 }
 
+// Channels first and images last are a gradient's order too.
+static void images_last_are_forward(void **state)
+{
+  (void)state;
+  if (cpu_kernel_onednn_get() == NULL) skip();
+  const int64_t x[4] = { 12, 28, 28, 9 }, w[4] = { 12, 3, 3, 20 };
+  const int64_t spatial[2] = { 1, 2 }, padding[4] = { 1, 1, 1, 1 };
+  const cx_hlo_conv_dims d = { .n_spatial = 2,
+                               .input_batch = 3,
+                               .input_spatial = spatial,
+                               .kernel_output = 3,
+                               .kernel_spatial = spatial,
+                               .output_batch = 3,
+                               .output_spatial = spatial,
+                               .padding = padding };
+  check_form(x, w, &d, false, "convolution ");
+}
+
 // MNIST's layers run 16 images at a time.
 static void few_channels_use_lanes(void **state)
 {
@@ -583,6 +601,7 @@ int main(void)
     cmocka_unit_test(pools_of_another_size),
     cmocka_unit_test(choices_are_kept),
     cmocka_unit_test(gradients_are_recognised),
+    cmocka_unit_test(images_last_are_forward),
     cmocka_unit_test(few_channels_use_lanes),
     cmocka_unit_test(products_are_dots),
     cmocka_unit_test(products_of_bf16_are_native),
