@@ -47,6 +47,15 @@ TILE(tile_wide_in_place, GEMM_NV, a_step, a_row)
 TILE(tile_one_in_place, 1, a_step, a_row)
 #undef TILE
 
+// A few elements: a call of memcpy would take longer.
+static inline void NAME(copy_few)(T *restrict to, const T *restrict from,
+                                  int64_t n)
+{
+  int64_t j = 0;
+  for (; j + 4 <= n; j += 4) memcpy(to + j, from + j, 4 * sizeof(T));
+  for (; j < n; j++) to[j] = from[j];
+}
+
 // Packs (rows, k) to panels [rows / MR][k][MR].
 static void NAME(pack_a)(const T *a, int64_t row, int64_t column, int64_t rows,
                          int64_t k, T *to)
@@ -75,7 +84,7 @@ static void NAME(pack_b)(const T *b, int64_t row, int64_t column, int64_t k,
   }
   if (column == 1) {
     for (int64_t p = 0; p < k; p++) {
-      memcpy(to + p * width, b + p * row, sizeof(T) * (size_t)n);
+      NAME(copy_few)(to + p * width, b + p * row, n);
     }
     return;
   }
@@ -137,10 +146,12 @@ static void NAME(put_tile)(int64_t k, const NAME(rows) * r, const T *b,
   for (int64_t i = 0; i < r->n; i++) {
     T *to = c + i * ldc;
     const T *from = part + i * width;
+    if (mode == CPU_KERNEL_GEMM_SET) {
+      NAME(copy_few)(to, from, columns);
+      continue;
+    }
     for (int64_t j = 0; j < columns; j++) {
-      to[j] = mode == CPU_KERNEL_GEMM_SET   ? from[j]
-              : mode == CPU_KERNEL_GEMM_ADD ? to[j] + from[j]
-                                            : to[j] - from[j];
+      to[j] = mode == CPU_KERNEL_GEMM_ADD ? to[j] + from[j] : to[j] - from[j];
     }
   }
 }
