@@ -386,6 +386,6 @@ void cpu_kernel_implicit_set(cpu_kernel *kernel, cpu_kernel_implicit_plan *p)
   (void)cpu_kernel_reserve(kernel, p->each * (size_t)kernel->threads);
   cpu_kernel_set(
       kernel, run_implicit, p,
-      p->transposed ? "implicit product by weights" : "implicit product");
+      p->transposed ? "transposed implicit product" : "implicit product");
   kernel->free_plan = free_plan;
 }

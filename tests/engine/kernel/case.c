@@ -242,7 +242,7 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune)
   if (status != NULL) calx_status_print(stderr, status);
   assert_null(status);
   if (c->choice != 0) {
-    assert_memory_equal(cpu_kernel_name(kernel), c->name, strlen(c->name));
+    assert_non_null(strstr(cpu_kernel_name(kernel), c->name));
   }
   if (!tune) assert_memory_equal(&desc, &copy, sizeof desc);
   size_t bytes[CPU_KERNEL_BUFFERS];

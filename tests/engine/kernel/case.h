@@ -44,7 +44,7 @@ typedef struct kernel_case {
   const cx_hlo_op *op;
   array lhs, rhs, out;
   sum *want;  // out.n
-  // The choice of the description and the beginning of its kernel's name; 0:
+  // The choice of the description and a part of its kernel's name; 0:
   // none is asked for.
   int64_t choice;
   const char *name;

@@ -112,6 +112,38 @@ static void packed_operands(void **state)
   }
 }
 
+static void check_name(int64_t m, int64_t n, int64_t k, bool lhs_turned,
+                       bool rhs_turned, const char *wanted)
+{
+  cpu_kernel_desc desc = packed_product(m, n, k, lhs_turned, rhs_turned);
+  cpu_threads *pool = new_pool(1);
+  cpu_kernel *kernel;
+  assert_null(cpu_kernel_new(&desc, pool, false, &kernel));
+  assert_string_equal(cpu_kernel_name(kernel), wanted);
+  cpu_kernel_free(kernel);
+  cpu_threads_free(pool);
+}
+
+// Few rows by many weights, and many inner elements, are not packed as a whole.
+static void implicit_products(void **state)
+{
+  (void)state;
+  for (int rhs_turned = 0; rhs_turned < 2; rhs_turned++) {
+    const bool turned = rhs_turned == 1;
+    check_name(40, 1024, 520, false, turned, "implicit product");
+    check_name(130, 70, 2100, false, turned, "implicit product");
+    check_name(130, 70, 2100, true, turned, "transposed implicit product");
+  }
+  for (int threads = 1; threads <= 2; threads++) {
+    cpu_threads *pool = new_pool(threads);
+    for (int turned = 0; turned < 4; turned++) {
+      check_packed(pool, 130, 70, 2100, (turned & 1) != 0, (turned & 2) != 0);
+    }
+    check_packed(pool, 40, 1024, 520, false, threads == 2);
+    cpu_threads_free(pool);
+  }
+}
+
 // A description of a packed product whose sizes do not fit is refused.
 static void damaged_packed_operands(void **state)
 {
@@ -176,6 +208,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(packed_operands),
+    cmocka_unit_test(implicit_products),
     cmocka_unit_test(damaged_packed_operands),
     cmocka_unit_test(calls_with_other_results),
   };
