@@ -276,8 +276,10 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
   return status;
 }
 
-// Of fewer operations oneDNN's copies may take longer than loops.
-#define SMALL_FLOPS 4e7
+// Of fewer operations oneDNN's copies may take longer than loops. With more a
+// choice that is wrong would cost much: the calling thread's time says less of
+// loops, which threads take when they are free.
+#define SMALL_FLOPS 4e6
 
 static calx_status *list_onednn(const cpu_kernel *part, cpu_threads *pool,
                                 const cpu_kernel_conv_candidates *c, bool lanes,
