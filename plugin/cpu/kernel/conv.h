@@ -61,14 +61,8 @@ calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,
 // last.
 calx_status *cpu_kernel_conv_implicit_new(cpu_kernel *kernel,
                                           bool *out_taken) CALX_MUST_USE;
-// Whether it is faster than others; `dot`: than a plain matrix product.
-typedef enum cpu_kernel_conv_use {
-  CPU_KERNEL_CONV_NEVER,
-  CPU_KERNEL_CONV_MEASURE,
-  CPU_KERNEL_CONV_ALWAYS
-} cpu_kernel_conv_use;
-cpu_kernel_conv_use cpu_kernel_conv_implicit_use(const cpu_kernel_conv_desc *d,
-                                                 bool dot);
+// Whether that may be faster than oneDNN.
+bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d);
 // oneDNN's candidate of the choice; without a choice the first that works.
 calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
                                         bool *out_taken) CALX_MUST_USE;

@@ -155,9 +155,10 @@ static void count_spatial(const cpu_kernel_conv_desc *d, int64_t *out_taps,
   }
 }
 
-// Images are stored one after the other, so the first dimension is the batch of
-// the forward convolution, unless batches are stored last. Then the results are
-// many, while those of a gradient are the taps of the forward convolution.
+// A gradient by the weights has the images as features. Images are mostly
+// stored one after the other, so its features come first. So they do in a
+// forward convolution of images that are stored last, but that has many
+// results; a gradient has as many as there are taps in the forward convolution.
 bool cpu_kernel_conv_seems_by_weights(const cpu_kernel_conv_desc *d)
 {
   int64_t taps, results;

@@ -37,13 +37,15 @@ static void add_line(cpu_kernel_implicit_class *c,
   orders[at] = order;
 }
 
-// Adds the taps (positions of a kernel, or of a result) at which `offset` is a
-// multiple of `hole` in each dimension.
+// Positions of a kernel, or of a result, along one dimension: `offset` is where
+// the first one reads, and they are `step` apart in an input whose elements are
+// `hole` apart.
 typedef struct tap_line {
   int64_t size, step, offset, hole, other;
   bool reversed;
 } tap_line;
 
+// Adds the taps that meet an element of the input, not a hole.
 static void add_taps(cpu_kernel_implicit_plan *p, const tap_line *dims,
                      int64_t n, int64_t *io_taps)
 {
@@ -78,7 +80,8 @@ static void set_input(cpu_kernel_implicit_plan *p,
   p->b_column = s->stride[1][1];
 }
 
-// The class of the results with these remainders by the holes' distances.
+// The class of the results whose positions have these remainders, divided by
+// the distance of the input's elements.
 static void add_class(cpu_kernel_implicit_plan *p,
                       const cpu_kernel_conv_desc *d,
                       const cpu_kernel_conv_tensors *s,
@@ -197,33 +200,21 @@ static form form_of(const cpu_kernel_conv_desc *d,
 #define LEAST_RUN 16
 #define LEAST_COLUMNS 32
 #define LEAST_FLOPS 4e6
-// With more pixels oneDNN's layouts cost little.
+// With more pixels oneDNN's copies of the weights cost little.
 #define MOST_PIXELS 512
-// With so few of them, and weights that are too many for the second cache, even
-// a plain product takes longer.
-#define FEW_PIXELS 96
-#define MANY_WEIGHTS (1 << 19)
 
-cpu_kernel_conv_use cpu_kernel_conv_implicit_use(const cpu_kernel_conv_desc *d,
-                                                 bool dot)
+bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
 {
   cpu_kernel_conv_tensors s;
   cpu_kernel_conv_tensors_of(d, &s);
   const form is = form_of(d, &s);
   const int64_t run = is == FORWARD ? d->features : d->batch;
   int64_t pixels = is == FORWARD ? d->batch : d->features;
-  if (is == NEITHER || run < LEAST_RUN || d->kernel_out < LEAST_COLUMNS ||
-      cpu_kernel_conv_flops(d) < LEAST_FLOPS) {
-    return CPU_KERNEL_CONV_NEVER;
-  }
-  for (int64_t i = 0; i < d->n_dims; i++) {
+  for (int64_t i = 0; is != NEITHER && i < d->n_dims; i++) {
     pixels *= is == FORWARD ? d->dims[i].out : d->dims[i].kernel;
   }
-  if (!dot && pixels <= MOST_PIXELS) return CPU_KERNEL_CONV_MEASURE;
-  return dot && is == FORWARD && pixels <= FEW_PIXELS &&
-                 run >= MANY_WEIGHTS / d->kernel_out
-             ? CPU_KERNEL_CONV_ALWAYS
-             : CPU_KERNEL_CONV_NEVER;
+  return is != NEITHER && run >= LEAST_RUN && d->kernel_out >= LEAST_COLUMNS &&
+         pixels <= MOST_PIXELS && cpu_kernel_conv_flops(d) >= LEAST_FLOPS;
 }
 
 calx_status *cpu_kernel_conv_implicit_new(cpu_kernel *kernel, bool *out_taken)

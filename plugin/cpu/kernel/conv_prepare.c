@@ -7,7 +7,8 @@ calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
 {
   const int64_t choice = kernel->conv.choice;
   const bool none = choice == CPU_KERNEL_CONV_CHOICE_NONE;
-  *out_taken = false;
+  *out_taken = choice == CPU_KERNEL_CONV_CHOICE_LOOPS;
+  if (*out_taken) return cpu_kernel_conv_loops_new(kernel);
   if (none || choice == CPU_KERNEL_CONV_CHOICE_DOT) {
     CALX_TRY(cpu_kernel_conv_dot_new(kernel, pool, out_taken));
     if (*out_taken) return NULL;
@@ -20,6 +21,6 @@ calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
   if (choice == CPU_KERNEL_CONV_CHOICE_IMPLICIT) {
     CALX_TRY(cpu_kernel_conv_implicit_new(kernel, out_taken));
   }
-  if (*out_taken || choice == CPU_KERNEL_CONV_CHOICE_LOOPS) return NULL;
+  if (*out_taken) return NULL;
   return cpu_kernel_conv_onednn_new(kernel, pool, out_taken);
 }

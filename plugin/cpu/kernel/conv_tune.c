@@ -70,6 +70,7 @@ static void give_memory(memory m)
 
 // ---- measuring --------------------------------------------------------------
 
+// oneDNN's, lanes, implicit product, loops.
 #define N_TRIALS (CPU_KERNEL_CONV_CANDIDATES + 3)
 
 typedef struct trial {
@@ -89,10 +90,6 @@ static calx_status *try_choice(const cpu_kernel *like, cpu_threads *pool,
 {
   *out = *like;
   out->conv.choice = choice;
-  if (choice == CPU_KERNEL_CONV_CHOICE_LOOPS) {
-    *out_taken = true;
-    return cpu_kernel_conv_loops_new(out);
-  }
   if (choice != CPU_KERNEL_CONV_CHOICE_LANES) {
     return cpu_kernel_conv_prepare(out, pool, out_taken);
   }
@@ -250,10 +247,7 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
   calx_status *status = cpu_kernel_conv_dot_new(&k, pool, &taken);
   free_plan(&k);
   if (status != NULL || taken) {
-    const cpu_kernel_conv_use implicit =
-        cpu_kernel_conv_implicit_use(&kernel->conv, true);
-    *out = implicit == CPU_KERNEL_CONV_ALWAYS ? CPU_KERNEL_CONV_CHOICE_IMPLICIT
-                                              : CPU_KERNEL_CONV_CHOICE_DOT;
+    *out = CPU_KERNEL_CONV_CHOICE_DOT;
     return status;
   }
   status = cpu_kernel_conv_lanes_new(&k, out_lanes);
@@ -276,11 +270,6 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
   return status;
 }
 
-// Of fewer operations oneDNN's copies may take longer than loops. With more a
-// choice that is wrong would cost much: the calling thread's time says less of
-// loops, which threads take when they are free.
-#define SMALL_FLOPS 4e6
-
 static calx_status *list_onednn(const cpu_kernel *part, cpu_threads *pool,
                                 const cpu_kernel_conv_candidates *c, bool lanes,
                                 trials *t)
@@ -297,6 +286,12 @@ static calx_status *list_onednn(const cpu_kernel *part, cpu_threads *pool,
   return NULL;
 }
 
+// Of fewer operations oneDNN's copies may take longer than loops. Larger ones
+// do not try loops: only the calling thread's time is measured, which is too
+// short where an idle thread takes more of the loops, and a wrong choice would
+// cost much.
+#define SMALL_FLOPS 4e6
+
 static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
                                 bool lanes, trials *t)
 {
@@ -306,8 +301,7 @@ static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
   if (!lanes) shrink(&part, c.by_weights);
   CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_LANES));
   CALX_TRY(list_onednn(&part, pool, &c, lanes, t));
-  if (cpu_kernel_conv_implicit_use(&kernel->conv, false) !=
-      CPU_KERNEL_CONV_NEVER) {
+  if (cpu_kernel_conv_implicit_suits(&kernel->conv)) {
     CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_IMPLICIT));
   }
   return cpu_kernel_conv_flops(&kernel->conv) > SMALL_FLOPS

@@ -5,13 +5,13 @@
 #include "kernel/dot.h"
 #include "kernel/implicit.h"
 
-// With so many inner elements of so few columns it is faster than sgemm: the
+// Many inner elements, of a right operand of at most so many elements: the
 // gradients by an LSTM's weights (decision 110).
 #define LONG_INNER 2048
 #define MOST_WEIGHTS (INT64_C(1) << 21)
 #define LEAST_ROWS 16
 #define LEAST_COLUMNS 32
-// So few rows by so many elements, which are in no cache.
+// Few rows, of a right operand of so many elements that it is in no cache.
 #define FEW_ROWS 96
 #define MANY_WEIGHTS (INT64_C(1) << 19)
 

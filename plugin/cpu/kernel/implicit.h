@@ -10,8 +10,8 @@
 //   transposed     taps, the run's    points
 //                  elements
 //
-// Nothing is copied but blocks of the right operand and, transposed, of the
-// left one. oneDNN copies a convolution's weights in each run.
+// Blocks of the right operand are copied; of the left one only if it is
+// transposed. oneDNN copies all weights of a convolution in each run.
 #ifndef CPU_KERNEL_IMPLICIT_H
 #define CPU_KERNEL_IMPLICIT_H
 
@@ -38,6 +38,8 @@ typedef struct cpu_kernel_implicit_tap {
   int64_t shift[CPU_KERNEL_IMPLICIT_DIMS], other;
 } cpu_kernel_implicit_tap;
 
+// Points that meet the same taps. Their rows of the result are `apart` where
+// there are several classes.
 typedef struct cpu_kernel_implicit_class {
   int n_lines;
   cpu_kernel_implicit_line

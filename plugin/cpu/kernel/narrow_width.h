@@ -205,6 +205,7 @@ INLINE void pack_rows(const uint8_t *from, int64_t line, int64_t step,
   }
 }
 
+// One copy of the loops for each sign.
 static void pack_a(const uint8_t *from, int64_t line, int64_t step,
                    int64_t lines, int64_t k, bool is_signed, uint32_t *to)
 {
@@ -215,7 +216,6 @@ static void pack_a(const uint8_t *from, int64_t line, int64_t step,
   }
 }
 
-// One copy of the loops for each sign.
 static void pack(const uint8_t *from, int64_t line, int64_t step, int64_t lines,
                  int64_t k, bool is_signed, int64_t width, uint32_t *to)
 {
