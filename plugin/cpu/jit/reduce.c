@@ -48,6 +48,14 @@ static bool add_sums(cpu_jit_env *env, cpu_jit_plan *p, const cx_hlo_op *op)
   return true;
 }
 
+bool cpu_jit_is_unreduced(const cpu_jit_plan *p, const cx_hlo_value *output)
+{
+  // Over no dimensions, results have as many dimensions as what is reduced.
+  const cx_hlo_op *op = p->sums[0].op;
+  return cpu_jit_type(output)->rank == p->from->rank &&
+         cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS).n > 0;
+}
+
 static void set_runs(cpu_jit_env *env, cpu_jit_plan *p)
 {
   uint32_t cuts = 0;
@@ -55,6 +63,11 @@ static void set_runs(cpu_jit_env *env, cpu_jit_plan *p)
   for (size_t i = 0; i < p->n_sums; i++) {
     const cpu_jit_sum *s = &p->sums[i];
     cuts |= cpu_jit_slot_of(env, s->op->operands[s->index])->need;
+  }
+  const cpu_jit_kernel *k = env->kernel;
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    if (!cpu_jit_is_unreduced(p, k->outputs[i])) continue;
+    cuts |= cpu_jit_slot_of(env, k->outputs[i])->need;
   }
   int last = -1;
   for (size_t d = 0; d < p->from->rank; d++) {

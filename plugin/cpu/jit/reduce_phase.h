@@ -27,7 +27,8 @@ cpu_jit_val cpu_jit_reduce_initial(cpu_jit_env *env, const cpu_jit_sum *s);
 // Adds the elements x to one vector's sums.
 void cpu_jit_reduce_combine(cpu_jit_reduce_phase *f, cpu_jit_val *accs,
                             const cpu_jit_val *x);
-// The elements of all sums at the phase's indices.
+// The elements of all sums at the phase's indices. Outputs that are not reduced
+// are stored.
 void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
                              cpu_jit_val *x);
 LLVMValueRef cpu_jit_reduce_block_limit(cpu_jit_env *env,

@@ -78,6 +78,29 @@ cpu_jit_val cpu_jit_reduce_initial(cpu_jit_env *env, const cpu_jit_sum *s)
 
 // ---- elements ----
 
+// Stores the outputs with an element for each one of what is reduced, or those
+// with one for each result.
+static void store_outputs(cpu_jit_reduce_phase *f, bool unreduced,
+                          const cpu_jit_loc *at)
+{
+  cpu_jit_env *env = f->env;
+  const cpu_jit_kernel *k = env->kernel;
+  cpu_jit_val v[CPU_JIT_MAX_OUTPUTS];
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    if (cpu_jit_is_unreduced(f->p, k->outputs[i]) == unreduced) {
+      v[i] = cpu_jit_emit(env, k->outputs[i], at);
+    }
+  }
+  if (cpu_jit_failed(env)) return;
+  // All is loaded now: an output may lie where an input does.
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    if (cpu_jit_is_unreduced(f->p, k->outputs[i]) == unreduced) {
+      cpu_jit_store(env, cpu_jit_buffer(env, k->n_inputs + i), v[i], at,
+                    env->n_levels - 1);
+    }
+  }
+}
+
 void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
                              cpu_jit_val *x)
 {
@@ -97,6 +120,7 @@ void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
       x[i] = cpu_jit_convert(env, x[i], s->total);
     }
   }
+  if (!p->second) store_outputs(f, true, at);
 }
 
 // Where the loop over the blocks of a run at `iv` ends its block.
@@ -177,6 +201,5 @@ void cpu_jit_reduce_store_results(cpu_jit_reduce_phase *f, cpu_jit_val *sums,
     sums[i] = cpu_jit_summed(env, sums[i], e);
     cpu_jit_known(env, &s->op->results[s->index], out, sums[i]);
   }
-  const cpu_jit_kernel *k = env->kernel;
-  cpu_jit_store_values(env, k->outputs, k->n_outputs, k->n_inputs, out);
+  store_outputs(f, false, out);
 }

@@ -135,10 +135,12 @@ static bool fits(const cpu_lower_fusion *f, uint32_t i,
 
 static bool may_write(cpu_lower_fusion *f, uint32_t i, const cpu_lower_group *g)
 {
-  return g->root == NULL && g->n_written < CPU_LOWER_FUSE_OUTPUTS &&
-         fits(f, i, g) &&
-         cpu_opt_same_dims(cpu_lower_result_type(f->uses->ops[i]),
-                           cpu_lower_result_type(g->ops[0])) &&
+  const bool iterates =
+      g->root != NULL
+          ? cpu_lower_fuse_writes_reduced(f, i, g)
+          : cpu_opt_same_dims(cpu_lower_result_type(f->uses->ops[i]),
+                              cpu_lower_result_type(g->ops[0]));
+  return iterates && g->n_written < CPU_LOWER_FUSE_OUTPUTS && fits(f, i, g) &&
          !cpu_lower_fuse_has_path(f, i, g);
 }
 

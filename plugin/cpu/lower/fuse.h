@@ -121,5 +121,8 @@ bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
 // Puts a reduction into a group.
 calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f,
                                       uint32_t i) CALX_MUST_USE;
+// Whether g reduces what elementwise operation i gives and may write it too.
+bool cpu_lower_fuse_writes_reduced(const cpu_lower_fusion *f, uint32_t i,
+                                   const cpu_lower_group *g);
 
 #endif

@@ -70,9 +70,9 @@ static bool add_operands(cpu_lower_fusion *f, uint32_t i, origin *s)
         cx_hlo_type_elements(&v->type.tensor) <= s->elements / 8) {
       continue;
     }
-    if (v->op == NULL || v->op->block != op->block) return false;
-    const uint32_t from = cpu_lower_info(f->c, v)->position;
-    if (must_be_in_memory(f, from)) {
+    const bool is_outside = v->op == NULL || v->op->block != op->block;
+    const uint32_t from = is_outside ? 0 : cpu_lower_info(f->c, v)->position;
+    if (is_outside || must_be_in_memory(f, from)) {
       if (s->source != NULL && s->source != v) return false;
       s->source = v;
     } else if (f->seen[from] != f->search && !add_operands(f, from, s)) {

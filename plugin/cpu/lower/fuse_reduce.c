@@ -1,10 +1,16 @@
 // lower/fuse_reduce: reductions. Those over the same elements of something that
 // they share become one loop, and elementwise operations on the results follow
-// in the same loop.
+// in the same loop. What is reduced and also needed in memory is written by the
+// loop that reduces it.
 #include "lower/fuse.h"
 #include "opt/edit.h"
 
 #define GROUPS_SEARCHED 256  // for a reduction that shares something
+// Of fewer elements a reduction may run on fewer threads than other loops do.
+#define LEAST_WRITTEN (1 << 16)
+// Of shorter rows a reduction may run along other dimensions, and what it wrote
+// would be scattered.
+#define LEAST_ROW 16
 
 static bool has_same_domain(const cx_hlo_op *a, const cx_hlo_op *b)
 {
@@ -104,4 +110,27 @@ calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f, uint32_t i)
     return NULL;
   }
   return cpu_lower_fuse_new_loop(f, i, op, reduced);
+}
+
+// ---- what is reduced ----
+
+bool cpu_lower_reduces(const cpu_lower_group *g, const cx_hlo_type *t)
+{
+  if (g->kind != CPU_LOWER_GROUP_LOOP || g->root == NULL ||
+      cpu_jit_class_of(g->root) != CPU_JIT_REDUCE) {
+    return false;
+  }
+  return cpu_opt_same_dims(t, &g->root->operands[0]->type.tensor) &&
+         !cpu_opt_same_dims(t, cpu_lower_result_type(g->root));
+}
+
+bool cpu_lower_fuse_writes_reduced(const cpu_lower_fusion *f, uint32_t i,
+                                   const cpu_lower_group *g)
+{
+  const cx_hlo_op *op = f->uses->ops[i];
+  const cx_hlo_type *t = cpu_lower_result_type(op);
+  return cpu_lower_reduces(g, t) && g->root->n_results == 1 &&
+         cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
+         t->dims[t->rank - 1] >= LEAST_ROW &&
+         cx_hlo_type_elements(t) >= LEAST_WRITTEN;
 }

@@ -147,6 +147,8 @@ int64_t cpu_lower_offset(const cpu_lower_state *c, const cx_hlo_value *v);
 bool cpu_lower_is_in_place(const cx_hlo_op *collective);
 bool cpu_lower_is_constant(const cx_hlo_value *v);
 bool cpu_lower_is_among(cx_hlo_op *const *ops, size_t n, const cx_hlo_op *op);
+// Whether the group's loop reduces tensors of these dimensions.
+bool cpu_lower_reduces(const cpu_lower_group *g, const cx_hlo_type *t);
 // The bytes of all these values.
 int64_t cpu_lower_bytes(cx_hlo_value *const *values, size_t n);
 

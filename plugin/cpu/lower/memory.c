@@ -65,8 +65,8 @@ static bool updates_in_place(const cpu_lower_group *g,
 
 // Whether the group may write `output` over `input`. An iteration writes over
 // the element that it has read, so all operations from `input` on must be
-// elementwise: any other may read the element in a later iteration. Only LOOP
-// groups write in place.
+// elementwise or reductions of it: any other may read the element in a later
+// iteration. Only LOOP groups write in place.
 static bool may_write_over(const cpu_lower_group *g, const cx_hlo_value *input,
                            const cx_hlo_value *output)
 {
@@ -74,7 +74,9 @@ static bool may_write_over(const cpu_lower_group *g, const cx_hlo_value *input,
   const cx_hlo_type *from = &input->type.tensor;
   const cx_hlo_type *to = &output->type.tensor;
   if (cx_hlo_type_bytes(from) != cx_hlo_type_bytes(to)) return false;
-  if (g->root != NULL) return updates_in_place(g, input, output);
+  if (g->root != NULL && !cpu_lower_reduces(g, to)) {
+    return updates_in_place(g, input, output);
+  }
   bool derived[256] = { 0 };
   for (size_t i = 0; i < g->n_ops; i++) {
     const cx_hlo_op *op = g->ops[i];
@@ -84,7 +86,10 @@ static bool may_write_over(const cpu_lower_group *g, const cx_hlo_value *input,
         if (derived[j] && op->operands[k]->op == g->ops[j]) derived[i] = true;
       }
     }
-    if (derived[i] && cpu_jit_class_of(op) != CPU_JIT_ELEMENT) return false;
+    const cpu_jit_class class = cpu_jit_class_of(op);
+    if (derived[i] && class != CPU_JIT_ELEMENT && class != CPU_JIT_REDUCE) {
+      return false;
+    }
   }
   return cx_hlo_elem_bytes(from->elem) == cx_hlo_elem_bytes(to->elem);
 }

@@ -2,6 +2,8 @@
 // and in two.
 #include "engine/jit/harness.h"
 
+#include <string.h>
+
 typedef struct form {
   const char *from, *to, *dims;
 } form;
@@ -83,6 +85,40 @@ static void test_types(void **state)
   simple(&swept, "add", "i64", "7", 0, HARNESS_SPECIAL);
   simple(&swept, "maximum", "bf16", "0.0", 0, HARNESS_PLAIN);
   simple(&swept, "add", "f64", "0.0", 1e-12, HARNESS_POSITIVE);
+}
+
+// What is reduced is an output too, also in the memory of what it is made of.
+static void unreduced(const form *f, const char *elem, const char *init)
+{
+  char text[2048];
+  char from[64];
+  char to[64];
+  snprintf(from, sizeof from, "tensor<%sx%s>", f->from, elem);
+  snprintf(to, sizeof to, "tensor<%s%s%s>", f->to, *f->to ? "x" : "", elem);
+  snprintf(
+      text, sizeof text,
+      "func.func @main(%%x: %s, %%y: %s) -> (%s, %s, %s) {\n"
+      "  %%i = stablehlo.constant dense<%s> : tensor<%s>\n"
+      "  %%a = stablehlo.multiply %%x, %%y : %s\n"
+      "  %%b = stablehlo.add %%a, %%x : %s\n"
+      "  %%0 = stablehlo.reduce(%%b init: %%i) applies stablehlo.add across "
+      "dimensions = [%s] : (%s, tensor<%s>) -> %s\n"
+      "  %%1 = stablehlo.negate %%0 : %s\n"
+      "  return %%b, %%1, %%a : %s, %s, %s\n}",
+      from, from, from, to, from, init, elem, from, from, f->dims, from, elem,
+      to, to, from, to, from);
+  harness_check(&(harness_case){ text, 2e-5, HARNESS_POSITIVE });
+  if (strcmp(elem, "i32") == 0) harness_check_in_place(text);
+}
+
+static void test_unreduced(void **state)
+{
+  (void)state;
+  for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+    if (*forms[i].dims == 0) continue;  // then all outputs are results
+    unreduced(&forms[i], "f32", "1.5");
+    unreduced(&forms[i], "i32", "3");
+  }
 }
 
 static const harness_case cases[] = {
@@ -175,6 +211,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_forms),
     cmocka_unit_test(test_types),
+    cmocka_unit_test(test_unreduced),
     cmocka_unit_test(test_cases),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
