@@ -48,14 +48,6 @@ static bool add_sums(cpu_jit_env *env, cpu_jit_plan *p, const cx_hlo_op *op)
   return true;
 }
 
-bool cpu_jit_is_unreduced(const cpu_jit_plan *p, const cx_hlo_value *output)
-{
-  // Over no dimensions, results have as many dimensions as what is reduced.
-  const cx_hlo_op *op = p->sums[0].op;
-  return cpu_jit_type(output)->rank == p->from->rank &&
-         cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS).n > 0;
-}
-
 static void set_runs(cpu_jit_env *env, cpu_jit_plan *p)
 {
   uint32_t cuts = 0;

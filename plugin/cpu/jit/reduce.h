@@ -58,7 +58,8 @@ typedef struct cpu_jit_plan {
   bool second;  // the phase that puts pieces together
 } cpu_jit_plan;
 
-// Whether the output has an element for each one of what is reduced.
+// Whether the output has an element for each one of what is reduced
+// (reduce_sum.c).
 bool cpu_jit_is_unreduced(const cpu_jit_plan *p, const cx_hlo_value *output);
 // A phase, an iteration of which reads this many elements.
 void cpu_jit_reduce_emit(cpu_jit_env *env, cpu_jit_kernel *k,

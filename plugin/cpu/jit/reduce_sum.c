@@ -78,6 +78,14 @@ cpu_jit_val cpu_jit_reduce_initial(cpu_jit_env *env, const cpu_jit_sum *s)
 
 // ---- elements ----
 
+bool cpu_jit_is_unreduced(const cpu_jit_plan *p, const cx_hlo_value *output)
+{
+  // Over no dimensions, results have as many dimensions as what is reduced.
+  const cx_hlo_op *op = p->sums[0].op;
+  return cpu_jit_type(output)->rank == p->from->rank &&
+         cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS).n > 0;
+}
+
 // Stores the outputs with an element for each one of what is reduced, or those
 // with one for each result.
 static void store_outputs(cpu_jit_reduce_phase *f, bool unreduced,

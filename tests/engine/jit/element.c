@@ -178,6 +178,33 @@ static void test_math(void **state)
   }
 }
 
+// Many numbers by one. Of the least numbers, some lie halfway between two
+// floats after a division by 6, 98 or 246.
+static void test_divisors(void **state)
+{
+  (void)state;
+  static const char *const divisors[] = {
+    "6.0", "-98.0",      "246.0",      "0.001",      "1.0e38",     "0.0",
+    "3.0", "0x00000003", "0x807FFFFF", "0x7F800000", "0x7FC00000", "-0.0",
+  };
+  for (size_t i = 0; i < COUNT(divisors); i++) {
+    char text[1200];
+    snprintf(text, sizeof text,
+             "func.func @main(%%x: tensor<20011xf32>, %%y: tensor<f32>) -> "
+             "(tensor<20011xf32>, tensor<20011xf32>) {\n"
+             "  %%a = stablehlo.constant dense<%s> : tensor<20011xf32>\n"
+             "  %%b = stablehlo.broadcast_in_dim %%y, dims = [] : "
+             "(tensor<f32>) -> tensor<20011xf32>\n"
+             "  %%0 = stablehlo.divide %%x, %%a : tensor<20011xf32>\n"
+             "  %%1 = stablehlo.divide %%x, %%b : tensor<20011xf32>\n"
+             "  %%2 = stablehlo.divide %%0, %%b : tensor<20011xf32>\n"
+             "  %%3 = stablehlo.divide %%2, %%1 : tensor<20011xf32>\n"
+             "  return %%0, %%3 : tensor<20011xf32>, tensor<20011xf32>\n}",
+             divisors[i]);
+    harness_check(&(harness_case){ text, 0, HARNESS_BITS });
+  }
+}
+
 static void test_complex(void **state)
 {
   (void)state;
@@ -414,11 +441,12 @@ static void test_map(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_int),     cmocka_unit_test(test_float),
-    cmocka_unit_test(test_math),    cmocka_unit_test(test_complex),
-    cmocka_unit_test(test_convert), cmocka_unit_test(test_compare),
-    cmocka_unit_test(test_select),  cmocka_unit_test(test_precision),
-    cmocka_unit_test(test_map),     cmocka_unit_test(test_f8),
+    cmocka_unit_test(test_int),       cmocka_unit_test(test_float),
+    cmocka_unit_test(test_math),      cmocka_unit_test(test_complex),
+    cmocka_unit_test(test_divisors),  cmocka_unit_test(test_convert),
+    cmocka_unit_test(test_compare),   cmocka_unit_test(test_select),
+    cmocka_unit_test(test_precision), cmocka_unit_test(test_map),
+    cmocka_unit_test(test_f8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,14 @@ static void fill_float(calx_dtype d, unsigned char *p, int fill, uint64_t *s)
   }
   if (fill == HARNESS_POSITIVE) v = 0.1 + (double)(r % 1000) / 256;
   if (fill == HARNESS_EQUAL) v = 0.7;
+  if (fill == HARNESS_BITS) {
+    const bool tiny = r % 2 == 0;
+    const uint32_t bits =
+        (uint32_t)(next(s) << 16 ^ next(s)) & (tiny ? 0x807FFFFF : UINT32_MAX);
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    v = (double)x;
+  }
   cx_store_double(d, p, v);
 }
 

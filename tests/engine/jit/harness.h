@@ -22,7 +22,8 @@ enum {
   HARNESS_SPECIAL,   // zeros, infinities, NaN, limits of integers too
   HARNESS_POSITIVE,  // 0.1 to 4; integers 0 to 7
   HARNESS_COUNT,     // integers 0 … 9
-  HARNESS_EQUAL      // 0.7 throughout
+  HARNESS_EQUAL,     // 0.7 throughout
+  HARNESS_BITS       // floats of any bits, half of them below the normal ones
 };
 
 void harness_check(const harness_case *c);
