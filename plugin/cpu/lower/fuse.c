@@ -19,6 +19,7 @@
 // Of a loop with a root of class ROOT, when another operation is to join: its
 // operands may be computed several times.
 #define ROOT_OPS 12
+#define LEAST_ROW 16  // of a slice that is read in place
 
 static int64_t elements_of(const cx_hlo_op *op)
 {
@@ -34,10 +35,23 @@ static bool is_nested_concatenation(const cx_hlo_op *op, const cx_hlo_op *user)
              cx_hlo_op_int(user, CX_HLO_A_DIMENSION);
 }
 
+// Whether the value comes from outside of the block, which is then that of a
+// loop or a branch: it is in memory, and nothing in the block writes over it.
+static bool is_from_outside(const cx_hlo_value *v, const cx_hlo_block *block)
+{
+  if (v->op != NULL) return v->op->block != block;
+  return v < block->args || v >= block->args + block->n_args;
+}
+
 // Costs nothing wherever it is computed again.
 static bool is_free(const cx_hlo_op *op)
 {
+  const cx_hlo_type *t = cpu_lower_result_type(op);
   switch (op->kind) {
+    case CX_HLO_OP_DYNAMIC_SLICE:
+      // To read it is to read the copy, unless rows are short.
+      return t->rank > 0 && t->dims[t->rank - 1] >= LEAST_ROW &&
+             is_from_outside(op->operands[0], op->block);
     case CX_HLO_OP_IOTA:
     case CX_HLO_OP_RESHAPE: return true;
     case CX_HLO_OP_BROADCAST_IN_DIM:
@@ -118,8 +132,10 @@ static bool fits(const cpu_lower_fusion *f, uint32_t i,
            cpu_opt_same_dims(cpu_lower_result_type(op),
                              cpu_lower_result_type(g->root));
   }
+  // Of what is copied piece by piece, each piece computes its own.
+  const bool pieces = g->root != NULL && cpu_jit_has_pieces(g->root);
   if (class == CPU_JIT_ELEMENT && elements_of(op) < g->elements &&
-      (expensive || g->n_repeated >= REPEATED_OPS)) {
+      (expensive || (g->n_repeated >= REPEATED_OPS && !pieces))) {
     return false;
   }
   for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {

@@ -299,6 +299,42 @@ static void sums_share_a_loop(void **unused)
   cpu_run_program_free(p);
 }
 
+// Two loops of an iteration, with a product between them, read a row of a
+// tensor from outside: both read it there, and none copies it.
+static void rows_are_read_in_place(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  cx_text_append(
+      &text,
+      "func.func @main(%x: tensor<4x64x64xf32>, %s: tensor<64x64xf32>) -> "
+      "tensor<64x64xf32> {\n"
+      "%z = stablehlo.constant dense<0> : tensor<i32>\n"
+      "%c = stablehlo.constant dense<4> : tensor<i32>\n"
+      "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+      "%r:2 = stablehlo.while(%i = %z, %a = %s) : tensor<i32>, "
+      "tensor<64x64xf32>\n"
+      "cond { %p = stablehlo.compare LT, %i, %c : (tensor<i32>, tensor<i32>) "
+      "-> tensor<i1>\n"
+      "stablehlo.return %p : tensor<i1> }\n"
+      "do { %0 = stablehlo.dynamic_slice %x, %i, %z, %z, sizes = [1, 64, 64] : "
+      "(tensor<4x64x64xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> "
+      "tensor<1x64x64xf32>\n"
+      "%1 = stablehlo.reshape %0 : (tensor<1x64x64xf32>) -> tensor<64x64xf32>\n"
+      "%2 = stablehlo.subtract %a, %1 : tensor<64x64xf32>\n"
+      "%3 = stablehlo.dot_general %2, %2, contracting_dims = [1] x [0] : "
+      "(tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>\n"
+      "%4 = stablehlo.multiply %3, %1 : tensor<64x64xf32>\n"
+      "%j = stablehlo.add %i, %one : tensor<i32>\n"
+      "stablehlo.return %j, %4 : tensor<i32>, tensor<64x64xf32> }\n"
+      "return %r#1 : tensor<64x64xf32> }");
+  cpu_run_program *p = large(&text);
+  const cpu_run_program_info *info = cpu_run_program_info_of(p);
+  // Of each iteration: 2 + 1, 1 + 1 (both operands are one tensor), 2 + 1.
+  assert_int_equal((int)(info->work.bytes / 16384), 4 * 8);
+  cpu_run_program_free(p);
+}
+
 // What a sum and a later loop read is written by the loop that adds it up, in
 // the memory of a product that nothing reads any more. Of short rows, which a
 // sum reads in another order, a loop of its own writes it.
@@ -581,6 +617,7 @@ int main(void)
     cmocka_unit_test(sums_share_a_loop),
     cmocka_unit_test(many_results),
     cmocka_unit_test(written_by_the_sum),
+    cmocka_unit_test(rows_are_read_in_place),
     cmocka_unit_test(many_pieces),
     cmocka_unit_test(written_by_another),
     cmocka_unit_test(updated_in_place),
