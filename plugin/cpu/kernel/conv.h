@@ -61,8 +61,9 @@ calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,
 // last.
 calx_status *cpu_kernel_conv_implicit_new(cpu_kernel *kernel,
                                           bool *out_taken) CALX_MUST_USE;
-// Whether that may be faster than oneDNN.
+// Whether that may be faster than oneDNN, and whether it certainly is.
 bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d);
+bool cpu_kernel_conv_implicit_is_sure(const cpu_kernel_conv_desc *d);
 // oneDNN's candidate of the choice; without a choice the first that works.
 calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
                                         bool *out_taken) CALX_MUST_USE;

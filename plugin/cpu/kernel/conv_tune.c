@@ -237,8 +237,8 @@ static void shrink(cpu_kernel *kernel, bool by_weights)
 // ---- choosing ---------------------------------------------------------------
 
 // The choices that need no measuring: matrix products, convolutions where
-// vectors of channels are mostly empty, and those for which oneDNN has an
-// algorithm with fewer operations.
+// vectors of channels are mostly empty, large ones of few pixels, and those for
+// which oneDNN has an algorithm with fewer operations.
 static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
                                    bool *out_lanes, int64_t *out)
 {
@@ -259,6 +259,10 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
   CALX_TRY(status);
   if (sure) {
     *out = CPU_KERNEL_CONV_CHOICE_LANES;
+    return NULL;
+  }
+  if (cpu_kernel_conv_implicit_is_sure(&kernel->conv)) {
+    *out = CPU_KERNEL_CONV_CHOICE_IMPLICIT;
     return NULL;
   }
   cpu_kernel_conv_candidates c;
