@@ -5,10 +5,12 @@
 #include "kernel/dot.h"
 #include "kernel/implicit.h"
 
-// Many inner elements, of a right operand of at most so many elements: the
-// gradients by an LSTM's weights (decision 110).
+// Many inner elements, for each of which the rows are dense, and more rows than
+// columns: the gradients by an LSTM's weights (decision 110). For other shapes
+// oneDNN is faster.
 #define LONG_INNER 2048
-#define MOST_WEIGHTS (INT64_C(1) << 21)
+#define MANY_ROWS 192
+#define ROWS_PER_COLUMN 3
 #define LEAST_ROWS 16
 #define LEAST_COLUMNS 32
 // Few rows, of a right operand of so many elements that it is in no cache.
@@ -30,8 +32,10 @@ static bool suits(const cpu_kernel_dot_desc *d)
       n < LEAST_COLUMNS || k == 0) {
     return false;
   }
-  if (k >= LONG_INNER && k <= MOST_WEIGHTS / n) return true;
-  return !transposed && m <= FEW_ROWS && k >= MANY_WEIGHTS / n;
+  if (transposed) {
+    return k >= LONG_INNER && m >= MANY_ROWS && m / ROWS_PER_COLUMN >= n;
+  }
+  return m <= FEW_ROWS && k >= MANY_WEIGHTS / n;
 }
 
 calx_status *cpu_kernel_dot_implicit_new(cpu_kernel *kernel, bool *out_taken)
