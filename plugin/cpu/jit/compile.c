@@ -139,9 +139,19 @@ static calx_status *emit_root(cpu_jit_env *env, cpu_jit_kernel *k,
   }
 }
 
+static int64_t bytes_of(const cx_hlo_value *const *values, size_t n)
+{
+  int64_t sum = 0;
+  for (size_t i = 0; i < n; i++)
+    sum += cx_hlo_type_bytes(cpu_jit_type(values[i]));
+  return sum;
+}
+
 static calx_status *emit_kernel(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   env->kernel = k;
+  env->bytes =
+      bytes_of(k->inputs, k->n_inputs) + bytes_of(k->outputs, k->n_outputs);
   k->n_phases = 0;
   k->scratch = 0;
   bool reduces = false;

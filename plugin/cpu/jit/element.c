@@ -133,13 +133,17 @@ static void complex_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
 // ---- quotients by one number ----
 
 // On AVX-512 a division of 16 floats takes 10 cycles or more. The product of
-// doubles below takes 8, and is computed beside divisions that are left.
+// doubles below takes 8, and is computed beside divisions that are left. Loops
+// over more bytes wait for memory, of which the processor sees less behind more
+// instructions: they divide.
+#define MOST_BYTES (8 << 20)
+
 static bool has_one_divisor(const cpu_jit_env *env, const cx_hlo_op *op,
                             const cpu_jit_val *args)
 {
   return op->kind == CX_HLO_OP_DIVIDE && args[0].elem == CX_HLO_F32 &&
          args[0].wide && !args[1].wide && env->target->has_masks &&
-         env->lanes > env->target->lanes;
+         env->lanes > env->target->lanes && env->bytes <= MOST_BYTES;
 }
 
 // x / y is x (1/y) in double precision, and has the same bits. Where the

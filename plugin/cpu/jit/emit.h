@@ -101,6 +101,7 @@ typedef struct cpu_jit_env {
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, void_type;
   const cpu_jit_kernel *kernel;
   size_t number;        // of the kernel
+  int64_t bytes;        // of its inputs and outputs
   cx_arena arena;       // lives as long as the kernel's emission
   cx_arena fn_arena;    // … as the function's
   cpu_jit_slot *slots;  // open addressing by the value's address
