@@ -92,6 +92,9 @@ static int64_t tile_of(int64_t q, int64_t n, int64_t *out_n)
   return q + *out_n > n ? n - *out_n : q;
 }
 
+// Elements of a run that are fetched ahead: neighbours in an image lie apart.
+#define AHEAD 24
+
 static void pack_run(const lanes_transfer *c, const image_run *run,
                      int64_t tensor, int64_t lanes)
 {
@@ -102,6 +105,7 @@ static void pack_run(const lanes_transfer *c, const image_run *run,
   int64_t n;
   if (c->lane == 1 && full) {
     for (int64_t q = 0; q < run->size; q++) {
+      __builtin_prefetch(from + (q + AHEAD) * run->step);
       memcpy(to + q * step, from + q * run->step,
              CPU_KERNEL_LANES * sizeof *to);
     }
