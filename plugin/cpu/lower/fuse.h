@@ -115,6 +115,9 @@ void cpu_lower_fuse_note_placed(cpu_lower_fusion *f, uint32_t i);
 // read it.
 bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
                                const cpu_lower_users *users);
+// Whether operation i and those that its loop would compute for it take more
+// nanoseconds an element.
+bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, double most);
 
 // ---- fuse_reduce.c ----
 
@@ -122,7 +125,7 @@ bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
 calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f,
                                       uint32_t i) CALX_MUST_USE;
 // Whether g reduces what elementwise operation i gives and may write it too.
-bool cpu_lower_fuse_writes_reduced(const cpu_lower_fusion *f, uint32_t i,
+bool cpu_lower_fuse_writes_reduced(cpu_lower_fusion *f, uint32_t i,
                                    const cpu_lower_group *g);
 
 #endif

@@ -18,6 +18,7 @@
 #define ROUNDING_NS 0.15  // to a narrow type, per operation
 #define MUCH_MORE 256     // times as many elements
 #define MOST_OPS 24       // between the tensor and the value
+#define LEAST_NS 0.01     // of an operation in a chain
 
 // Whether the operation's results are in memory, whatever loops there are.
 static bool must_be_in_memory(const cpu_lower_fusion *f, uint32_t i)
@@ -114,4 +115,33 @@ bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
          cx_hlo_type_bytes(&s.source->type.tensor) <= bytes &&
          (double)(users->n - 1) * s.ns * (double)s.elements <=
              NS_PER_BYTE * (double)bytes;
+}
+
+// ---- long chains ----
+
+// Adds what operation i and those cost that its loop would compute for it.
+static void add_chain(cpu_lower_fusion *f, uint32_t i, double most,
+                      double *io_ns)
+{
+  const cx_hlo_op *op = f->uses->ops[i];
+  f->seen[i] = f->search;
+  *io_ns += ns_of(op) + LEAST_NS;
+  for (uint32_t k = 0; k < op->n_operands && *io_ns <= most; k++) {
+    const cx_hlo_value *v = op->operands[k];
+    if (cpu_lower_is_constant(v) || v->op == NULL ||
+        v->op->block != op->block || !is_cheap(v->op)) {
+      continue;
+    }
+    const uint32_t from = cpu_lower_info(f->c, v)->position;
+    if (f->seen[from] == f->search || must_be_in_memory(f, from)) continue;
+    add_chain(f, from, most, io_ns);
+  }
+}
+
+bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, double most)
+{
+  double ns = 0;
+  f->search++;
+  add_chain(f, i, most, &ns);
+  return ns > most;
 }

@@ -11,6 +11,9 @@
 // Of shorter rows a reduction may run along other dimensions, and what it wrote
 // would be scattered.
 #define LEAST_ROW 16
+// Longer chains of operations are faster in a loop of their own, which computes
+// several vectors side by side.
+#define MOST_NS 2.0
 
 static bool has_same_domain(const cx_hlo_op *a, const cx_hlo_op *b)
 {
@@ -124,7 +127,7 @@ bool cpu_lower_reduces(const cpu_lower_group *g, const cx_hlo_type *t)
          !cpu_opt_same_dims(t, cpu_lower_result_type(g->root));
 }
 
-bool cpu_lower_fuse_writes_reduced(const cpu_lower_fusion *f, uint32_t i,
+bool cpu_lower_fuse_writes_reduced(cpu_lower_fusion *f, uint32_t i,
                                    const cpu_lower_group *g)
 {
   const cx_hlo_op *op = f->uses->ops[i];
@@ -132,5 +135,6 @@ bool cpu_lower_fuse_writes_reduced(const cpu_lower_fusion *f, uint32_t i,
   return cpu_lower_reduces(g, t) && g->root->n_results == 1 &&
          cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
          t->dims[t->rank - 1] >= LEAST_ROW &&
-         cx_hlo_type_elements(t) >= LEAST_WRITTEN;
+         cx_hlo_type_elements(t) >= LEAST_WRITTEN &&
+         !cpu_lower_fuse_is_long(f, i, MOST_NS);
 }

@@ -495,13 +495,15 @@ static void products_of_bf16_are_native(void **state)
 #endif
 }
 
-// A convolution with channels last, of `taps` x `taps` taps.
-static void check_channels_last(const int64_t x[4], int64_t taps,
+// A convolution with channels last, of `taps` x `taps` taps, whose pixels are
+// `hole` apart.
+static void check_channels_last(const int64_t x[4], int64_t hole, int64_t taps,
                                 int64_t filters_out, const char *wanted)
 {
   const int64_t w[4] = { taps, taps, x[3], filters_out }, half = taps / 2;
   const int64_t spatial[2] = { 1, 2 }, filters[2] = { 0, 1 };
   const int64_t padding[4] = { half, half, half, half };
+  const int64_t holes[2] = { hole, hole };
   const cx_hlo_conv_dims d = { .n_spatial = 2,
                                .input_feature = 3,
                                .input_spatial = spatial,
@@ -510,7 +512,8 @@ static void check_channels_last(const int64_t x[4], int64_t taps,
                                .kernel_spatial = filters,
                                .output_feature = 3,
                                .output_spatial = spatial,
-                               .padding = padding };
+                               .padding = padding,
+                               .lhs_dilation = holes };
   check_form(x, w, &d, true, wanted);
 }
 
@@ -522,18 +525,21 @@ static void large_images_use_winograd(void **state)
   if (cpu_kernel_onednn_get() == NULL) skip();
   if (!__builtin_cpu_supports("avx512bw")) SKIP_HERE("AVX-512");
   const int64_t x[4] = { 4, 14, 14, 32 };
-  check_channels_last(x, 3, 32, "convolution jit_wino");
+  check_channels_last(x, 1, 3, 32, "convolution jit_wino");
 #else
   SKIP_HERE("AVX-512");
 #endif
 }
 
-// Of few rows by many weights.
+// Of few rows by many weights, and large ones of few pixels without measuring:
+// of those that meet the same taps, where there are holes.
 static void small_images_are_implicit_products(void **state)
 {
   (void)state;
-  const int64_t few[4] = { 1, 7, 7, 512 };
-  check_channels_last(few, 1, 1024, "implicit product");
+  const int64_t few[4] = { 1, 7, 7, 512 }, more[4] = { 4, 7, 7, 1024 };
+  check_channels_last(few, 1, 1, 1024, "implicit product");
+  check_channels_last(few, 1, 3, 512, "implicit product");
+  check_channels_last(more, 2, 1, 1024, "implicit product");
 }
 
 // ---- long sums --------------------------------------------------------------
