@@ -221,8 +221,9 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
 }
 
 // From so many operations on it was 1.05 to 1.4 times as fast as oneDNN in each
-// convolution of a ResNet-50's step that suits. A part that is short enough to
-// be measured is mostly packing, and chooses oneDNN.
+// convolution of a ResNet-50's step that suits. Measuring would choose oneDNN:
+// it runs a small part of the convolution, which takes most of its time to
+// pack.
 #define SURE_FLOPS 2e8
 
 bool cpu_kernel_conv_implicit_is_sure(const cpu_kernel_conv_desc *d)

@@ -19,7 +19,6 @@
 // Of a loop with a root of class ROOT, when another operation is to join: its
 // operands may be computed several times.
 #define ROOT_OPS 12
-#define LEAST_ROW 16  // of a slice that is read in place
 
 static int64_t elements_of(const cx_hlo_op *op)
 {
@@ -50,7 +49,7 @@ static bool is_free(const cx_hlo_op *op)
   switch (op->kind) {
     case CX_HLO_OP_DYNAMIC_SLICE:
       // To read it is to read the copy, unless rows are short.
-      return t->rank > 0 && t->dims[t->rank - 1] >= LEAST_ROW &&
+      return t->rank > 0 && t->dims[t->rank - 1] >= CPU_LOWER_FUSE_ROW &&
              is_from_outside(op->operands[0], op->block);
     case CX_HLO_OP_IOTA:
     case CX_HLO_OP_RESHAPE: return true;

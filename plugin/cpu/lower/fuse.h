@@ -16,6 +16,9 @@
 #define CPU_LOWER_FUSE_OUTPUTS 48
 #define CPU_LOWER_FUSE_REDUCTIONS 32
 
+// Elements of a row along which a loop's vectors run, at least.
+#define CPU_LOWER_FUSE_ROW 16
+
 // Positions at which one operation may be computed.
 #define CPU_LOWER_FUSE_POSITIONS 64
 

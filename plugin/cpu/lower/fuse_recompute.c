@@ -8,6 +8,8 @@
 //
 // It pays too for operations on few numbers that a loop over many uses behind
 // its reductions: the loop then does not wait for another one.
+//
+// What a chain of operations costs an element is added up here too.
 #include "lower/fuse.h"
 
 // Smaller tensors stay in the second cache: to read them costs as little.

@@ -8,9 +8,6 @@
 #define GROUPS_SEARCHED 256  // for a reduction that shares something
 // Of fewer elements a reduction may run on fewer threads than other loops do.
 #define LEAST_WRITTEN (1 << 16)
-// Of shorter rows a reduction may run along other dimensions, and what it wrote
-// would be scattered.
-#define LEAST_ROW 16
 // Longer chains of operations are faster in a loop of their own, which computes
 // several vectors side by side.
 #define MOST_NS 2.0
@@ -127,6 +124,8 @@ bool cpu_lower_reduces(const cpu_lower_group *g, const cx_hlo_type *t)
          !cpu_opt_same_dims(t, cpu_lower_result_type(g->root));
 }
 
+// Of short rows a reduction may run along other dimensions, and what it wrote
+// would be scattered.
 bool cpu_lower_fuse_writes_reduced(cpu_lower_fusion *f, uint32_t i,
                                    const cpu_lower_group *g)
 {
@@ -134,7 +133,7 @@ bool cpu_lower_fuse_writes_reduced(cpu_lower_fusion *f, uint32_t i,
   const cx_hlo_type *t = cpu_lower_result_type(op);
   return cpu_lower_reduces(g, t) && g->root->n_results == 1 &&
          cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
-         t->dims[t->rank - 1] >= LEAST_ROW &&
+         t->dims[t->rank - 1] >= CPU_LOWER_FUSE_ROW &&
          cx_hlo_type_elements(t) >= LEAST_WRITTEN &&
          !cpu_lower_fuse_is_long(f, i, MOST_NS);
 }
