@@ -51,8 +51,8 @@ bool cpu_jit_has_pieces(const cx_hlo_op *op);
 // independent; a later phase starts when the earlier one is done. `buffers`
 // are the inputs, the outputs, and the scratch where scratch > 0. Without a
 // ROOT an element is loaded before one is stored in its place, so an output may
-// lie in the memory of an input that is used only by ELEMENT operations and,
-// for outputs with as many dimensions as their operands, by REDUCE.
+// lie in the memory of an input that is used only by ELEMENT operations. An
+// output that is not reduced may do so where REDUCE operations use the input.
 // The output of a scatter or dynamic_update_slice may be the memory of its
 // first operand, where that is an input that nothing else in the group reads.
 // Memory is aligned to its element; arena memory to 64 bytes.
@@ -67,8 +67,8 @@ typedef struct cpu_jit_phase {
 typedef struct cpu_jit_kernel {
   // The group in program order. Its roots are the outputs; all of them have
   // the same dimensions or (REDUCE) reduce the same dimensions of operands of
-  // the same dimensions, with ELEMENT operations on the results allowed; some
-  // may be such operands, or ELEMENT operations that lead to them.
+  // the same dimensions, with ELEMENT operations on the results allowed. Such
+  // an operand, or an ELEMENT operation before it, may be an output too.
   const cx_hlo_op *const *ops;
   size_t n_ops;
   const cx_hlo_value *const *inputs;

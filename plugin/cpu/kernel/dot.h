@@ -40,8 +40,8 @@ cpu_kernel_run_fn cpu_kernel_dot_run;
 // dot_packed.c: packs the right operand, which is the only one; multiplies.
 cpu_kernel_run_fn cpu_kernel_dot_pack, cpu_kernel_dot_run_packed;
 
-// Replaces the kernel's plan, if the product is of few rows or has many inner
-// elements.
+// Replaces the kernel's plan, if the product has few rows, or many inner
+// elements and few columns.
 calx_status *cpu_kernel_dot_implicit_new(cpu_kernel *kernel,
                                          bool *out_taken) CALX_MUST_USE;
 

@@ -1,6 +1,6 @@
 // kernel/dot_implicit: plain matrix products as implicit ones (implicit.h),
-// which pack the right operand block by block: with many inner elements, or few
-// rows.
+// which pack the right operand block by block: with many inner elements and few
+// columns, or few rows.
 #include "base/alloc.h"
 #include "kernel/dot.h"
 #include "kernel/implicit.h"

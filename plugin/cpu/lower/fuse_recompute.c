@@ -36,6 +36,11 @@ static bool must_be_in_memory(const cpu_lower_fusion *f, uint32_t i)
   return false;
 }
 
+static bool is_computed_in(const cx_hlo_value *v, const cx_hlo_block *block)
+{
+  return v->op != NULL && v->op->block == block;
+}
+
 static bool is_cheap(const cx_hlo_op *op)
 {
   return op->n_results == 1 && (cpu_jit_class_of(op) == CPU_JIT_ELEMENT ||
@@ -73,9 +78,9 @@ static bool add_operands(cpu_lower_fusion *f, uint32_t i, origin *s)
         cx_hlo_type_elements(&v->type.tensor) <= s->elements / 8) {
       continue;
     }
-    const bool is_outside = v->op == NULL || v->op->block != op->block;
-    const uint32_t from = is_outside ? 0 : cpu_lower_info(f->c, v)->position;
-    if (is_outside || must_be_in_memory(f, from)) {
+    const bool here = is_computed_in(v, op->block);
+    const uint32_t from = here ? cpu_lower_info(f->c, v)->position : 0;
+    if (!here || must_be_in_memory(f, from)) {
       if (s->source != NULL && s->source != v) return false;
       s->source = v;
     } else if (f->seen[from] != f->search && !add_operands(f, from, s)) {
@@ -130,8 +135,8 @@ static void add_chain(cpu_lower_fusion *f, uint32_t i, double most,
   *io_ns += ns_of(op) + LEAST_NS;
   for (uint32_t k = 0; k < op->n_operands && *io_ns <= most; k++) {
     const cx_hlo_value *v = op->operands[k];
-    if (cpu_lower_is_constant(v) || v->op == NULL ||
-        v->op->block != op->block || !is_cheap(v->op)) {
+    if (cpu_lower_is_constant(v) || !is_computed_in(v, op->block) ||
+        !is_cheap(v->op)) {
       continue;
     }
     const uint32_t from = cpu_lower_info(f->c, v)->position;

@@ -65,8 +65,8 @@ static bool updates_in_place(const cpu_lower_group *g,
 
 // Whether the group may write `output` over `input`. An iteration writes over
 // the element that it has read, so all operations from `input` on must be
-// elementwise or reductions of it: any other may read the element in a later
-// iteration. Only LOOP groups write in place.
+// elementwise, or reductions if `output` is not reduced: any other may read the
+// element in a later iteration. Only LOOP groups write in place.
 static bool may_write_over(const cpu_lower_group *g, const cx_hlo_value *input,
                            const cx_hlo_value *output)
 {

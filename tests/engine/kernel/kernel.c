@@ -531,8 +531,8 @@ static void large_images_use_winograd(void **state)
 #endif
 }
 
-// Of few rows by many weights, and large ones of few pixels without measuring:
-// of those that meet the same taps, where there are holes.
+// Of few rows by many weights; and large ones of few pixels, without measuring.
+// Where the input has holes, the pixels that meet the same taps count.
 static void small_images_are_implicit_products(void **state)
 {
   (void)state;
