@@ -27,6 +27,7 @@ typedef struct cpu_kernel_dot_plan {
   bool many;                   // tiny ones, a run of batches in one call
   cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
+  bool turned;   // sgemm computes the transposed product in scratch
   bool divided;  // each matmul among the threads
   bool packed;   // packed.h; d.packed says who packs
   int64_t batches, m, n, k;
@@ -40,8 +41,7 @@ cpu_kernel_run_fn cpu_kernel_dot_run;
 // dot_packed.c: packs the right operand, which is the only one; multiplies.
 cpu_kernel_run_fn cpu_kernel_dot_pack, cpu_kernel_dot_run_packed;
 
-// Replaces the kernel's plan, if the product has few rows, or many inner
-// elements and few columns.
+// Replaces the kernel's plan, if the product has few rows and many weights.
 calx_status *cpu_kernel_dot_implicit_new(cpu_kernel *kernel,
                                          bool *out_taken) CALX_MUST_USE;
 

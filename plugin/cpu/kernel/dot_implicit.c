@@ -1,16 +1,9 @@
-// kernel/dot_implicit: plain matrix products as implicit ones (implicit.h),
-// which pack the right operand block by block: with many inner elements and few
-// columns, or few rows.
+// kernel/dot_implicit: plain matrix products of few rows as implicit ones
+// (implicit.h), which pack the right operand block by block.
 #include "base/alloc.h"
 #include "kernel/dot.h"
 #include "kernel/implicit.h"
 
-// Many inner elements, for each of which the rows are dense, and more rows than
-// columns: the gradients by an LSTM's weights (decision 110). For other shapes
-// oneDNN is faster.
-#define LONG_INNER 2048
-#define MANY_ROWS 192
-#define ROWS_PER_COLUMN 3
 #define LEAST_ROWS 16
 #define LEAST_COLUMNS 32
 // Few rows, of a right operand of so many elements that it is in no cache.
@@ -26,16 +19,9 @@ static bool suits(const cpu_kernel_dot_desc *d)
     return false;
   }
   const int64_t m = d->rows[0], n = d->columns[0], k = d->inner[0];
-  const bool transposed = d->lhs_inner[0] != 1;
-  if ((transposed && d->lhs_rows[0] != 1) ||
-      (d->rhs_columns[0] != 1 && d->rhs_inner[0] != 1) || m < LEAST_ROWS ||
-      n < LEAST_COLUMNS || k == 0) {
-    return false;
-  }
-  if (transposed) {
-    return k >= LONG_INNER && m >= MANY_ROWS && m / ROWS_PER_COLUMN >= n;
-  }
-  return m <= FEW_ROWS && k >= MANY_WEIGHTS / n;
+  return d->lhs_inner[0] == 1 &&
+         (d->rhs_columns[0] == 1 || d->rhs_inner[0] == 1) && m >= LEAST_ROWS &&
+         m <= FEW_ROWS && n >= LEAST_COLUMNS && k >= MANY_WEIGHTS / n;
 }
 
 calx_status *cpu_kernel_dot_implicit_new(cpu_kernel *kernel, bool *out_taken)
@@ -50,21 +36,17 @@ calx_status *cpu_kernel_dot_implicit_new(cpu_kernel *kernel, bool *out_taken)
     cx_free(p);
     return cx_out_of_memory();
   }
-  p->transposed = d->lhs_inner[0] != 1;
-  p->run = p->transposed ? d->rows[0] : d->inner[0];
+  p->run = d->inner[0];
   p->n = d->columns[0];
   p->b_row = d->rhs_inner[0];
   p->b_column = d->rhs_columns[0];
   for (int i = 0; i < CPU_KERNEL_IMPLICIT_DIMS; i++) p->in[i] = 1;
-  const int64_t points = p->transposed ? d->inner[0] : d->rows[0];
   p->n_classes = 1;
   p->classes[0] = (cpu_kernel_implicit_class){
-    .points = points,
+    .points = d->rows[0],
     .taps = 1,
     .n_lines = 1,
-    .lines = { { .size = points,
-                 .image = p->transposed ? d->lhs_inner[0] : d->lhs_rows[0],
-                 .dim = -1 } }
+    .lines = { { .size = d->rows[0], .image = d->lhs_rows[0], .dim = -1 } }
   };
   cpu_kernel_implicit_set(kernel, p);
   return NULL;

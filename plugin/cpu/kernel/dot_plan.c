@@ -26,6 +26,11 @@
 // Batches and rows of tiny products that run in one call.
 #define LEAST_MANY 16
 #define MANY_ROWS 16
+// oneDNN's sgemm copies its operands below this sum of 1 / rows + 1 / columns.
+#define ONEDNN_COPIES_BELOW (1.0 / 511)
+#define PAGE 1024  // elements
+#define TURNED_INNER 512
+#define TURNED_COLUMNS 128
 // Multiplications from which on a matmul's code is worth its generation.
 #define NATIVE_PRODUCT ((double)(1 << 16))
 
@@ -201,8 +206,9 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   } else if (p->onednn == NULL) {
     p->panels_each = cpu_kernel_gemm_panels(p->math, p->m, p->n, p->k);
   }
-  p->panels_at =
-      cpu_kernel_reserve(kernel, p->panels_each * (size_t)kernel->threads);
+  p->panels_at = cpu_kernel_reserve(
+      kernel,
+      p->turned ? kernel->bytes[2] : p->panels_each * (size_t)kernel->threads);
 }
 
 // ---- making -----------------------------------------------------------------
@@ -303,6 +309,23 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   return true;
 }
 
+// Of a left operand that is stored transposed: oneDNN would read it in steps of
+// whole pages, which share sets of a cache, and copy nothing; or there are many
+// more rows than columns. As the right operand it is read faster (decision
+// 110).
+static bool is_turned(const cpu_kernel_dot_plan *p)
+{
+  const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];
+  if (p->onednn == NULL || p->batches != 1 || p->complex || p->stored ||
+      l->row != 1 || l->column == 1 || r->column != 1 || p->k < TURNED_INNER) {
+    return false;
+  }
+  const bool copies =
+      1.0 / (double)p->m + 1.0 / (double)p->n < ONEDNN_COPIES_BELOW;
+  return (!copies && p->m % PAGE == 0 && p->n % PAGE != 0) ||
+         (p->n <= TURNED_COLUMNS && p->m / 2 >= p->n);
+}
+
 // Chooses what computes the products.
 static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
                           cpu_threads *pool, bool tune)
@@ -330,12 +353,14 @@ static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
   if (p->math == CPU_KERNEL_F32 && any && !rows && !is_small(p)) {
     p->onednn = cpu_kernel_onednn_get();
   }
+  p->turned = is_turned(p);
   p->many = any && !p->complex && p->d.n_batch == 1 &&
             p->batches >= LEAST_MANY && p->m <= MANY_ROWS &&
             p->n <= CPU_KERNEL_MANY_MOST && p->k <= CPU_KERNEL_MANY_MOST;
   if (rows) memcpy(kernel->name, "rows", 5);
   if (p->narrow) memcpy(kernel->name, "8-bit", 6);
   if (p->onednn != NULL) memcpy(kernel->name, "dnnl_sgemm", 11);
+  if (p->turned) memcpy(kernel->name, "transposed dnnl_sgemm", 22);
 }
 
 calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,

@@ -1,4 +1,4 @@
-// Products whose right operand is packed, by the product's kernel or before.
+// Products of f32 whose right operand is packed, and large ones.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "case.h"
+#include "kernel/onednn.h"
 #include "opt/kernel_call.h"
 
 static cpu_threads *new_pool(int threads)
@@ -124,15 +125,19 @@ static void check_name(int64_t m, int64_t n, int64_t k, bool lhs_turned,
   cpu_threads_free(pool);
 }
 
-// Few rows by many weights, and many inner elements of few columns, are not
-// packed as a whole.
-static void implicit_products(void **state)
+// Few rows by many weights are not packed as a whole. A left operand that is
+// stored transposed becomes the right one, if it has many more rows, or rows
+// of whole pages.
+static void large_products(void **state)
 {
   (void)state;
-  for (int rhs_turned = 0; rhs_turned < 2; rhs_turned++) {
-    const bool turned = rhs_turned == 1;
-    check_name(40, 1024, 520, false, turned, "implicit product");
-    check_name(220, 70, 2100, true, turned, "transposed implicit product");
+  check_name(40, 1024, 520, false, false, "implicit product");
+  check_name(40, 1024, 520, false, true, "implicit product");
+  if (cpu_kernel_onednn_get() != NULL) {
+    check_name(220, 70, 2100, true, false, "transposed dnnl_sgemm");
+    check_name(1024, 160, 520, true, false, "transposed dnnl_sgemm");
+    check_name(1024, 160, 520, true, true, "dnnl_sgemm");
+    check_name(1000, 160, 520, true, false, "dnnl_sgemm");
   }
   for (int threads = 1; threads <= 2; threads++) {
     cpu_threads *pool = new_pool(threads);
@@ -140,6 +145,7 @@ static void implicit_products(void **state)
       check_packed(pool, 220, 70, 2100, (turned & 1) != 0, (turned & 2) != 0);
     }
     check_packed(pool, 40, 1024, 520, false, threads == 2);
+    check_packed(pool, 1024, 160, 520, true, false);
     cpu_threads_free(pool);
   }
 }
@@ -208,7 +214,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(packed_operands),
-    cmocka_unit_test(implicit_products),
+    cmocka_unit_test(large_products),
     cmocka_unit_test(damaged_packed_operands),
     cmocka_unit_test(calls_with_other_results),
   };
