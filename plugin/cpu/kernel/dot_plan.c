@@ -322,7 +322,7 @@ static bool is_turned(const cpu_kernel_dot_plan *p)
   }
   const bool copies =
       1.0 / (double)p->m + 1.0 / (double)p->n < ONEDNN_COPIES_BELOW;
-  return (!copies && p->m % PAGE == 0 && p->n % PAGE != 0) ||
+  return (!copies && l->column % PAGE == 0 && r->row % PAGE != 0) ||
          (p->n <= TURNED_COLUMNS && p->m / 2 >= p->n);
 }
 
