@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "kernel/gemm.h"
-#include "kernel/lanes.h"
+#include "kernel/packed.h"
 
 // Multiplications from which on oneDNN divides a product among threads.
 #define SPREAD_PRODUCT 1000000
@@ -197,36 +197,23 @@ static int64_t rows_grain(const product *q, int64_t tiles)
   return worth > fair ? worth : fair;
 }
 
-#define SQUARE CPU_KERNEL_LANES
+// Rows of the result that are transposed at a time.
+#define TURNED_ROWS 16
 
-typedef struct turn_job {
-  int64_t m, n;
-  const float *from;  // (n, m)
-  float *to;          // (m, n)
-} turn_job;
-
-// Transposes SQUARE rows of the result at a time.
+// q->panels, (n, m), to the rows of the result.
 static void turn_rows(void *user, int64_t lo, int64_t hi)
 {
-  const turn_job *j = user;
-  const int64_t end = hi * SQUARE < j->m ? hi * SQUARE : j->m;
-  for (int64_t row = lo * SQUARE; row < end; row += SQUARE) {
-    const bool whole = end - row >= SQUARE;
-    const int64_t squares = whole ? j->n - j->n % SQUARE : 0;
-    for (int64_t c = 0; c < squares; c += SQUARE) {
-      cpu_kernel_lanes_get()->transpose(j->from + c * j->m + row, j->m,
-                                        j->to + row * j->n + c, j->n);
-    }
-    for (int64_t r = row; r < end && r < row + SQUARE; r++) {
-      for (int64_t c = squares; c < j->n; c++) {
-        j->to[r * j->n + c] = j->from[c * j->m + r];
-      }
-    }
-  }
+  const product *q = user;
+  const int64_t m = q->p->m, n = q->p->n, row = lo * TURNED_ROWS;
+  const int64_t end = hi * TURNED_ROWS < m ? hi * TURNED_ROWS : m;
+  const float *from = (const float *)(const void *)q->panels;
+  float *to = (float *)(void *)q->planes.out;
+  cpu_kernel_packed_get()->panel(from + row, 1, m, end - row, n, n,
+                                 to + row * n);
 }
 
 // Computes rhs^T lhs, and from it its transpose, which is the product.
-static void run_turned(const product *q)
+static void run_turned(product *q)
 {
   const cpu_kernel_dot_plan *p = q->p;
   const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];
@@ -243,12 +230,8 @@ static void run_turned(const product *q)
                               .ldc = p->m,
                               .mode = CPU_KERNEL_GEMM_SET };
   use_onednn(q, &g);
-  turn_job j = { .m = p->m,
-                 .n = p->n,
-                 .from = (const float *)(const void *)q->panels,
-                 .to = (float *)(void *)q->planes.out };
-  cpu_threads_for(q->pool, (p->m + SQUARE - 1) / SQUARE,
-                  THREAD_WORTH / (SQUARE * p->n) + 1, turn_rows, &j);
+  cpu_threads_for(q->pool, (p->m + TURNED_ROWS - 1) / TURNED_ROWS,
+                  THREAD_WORTH / (TURNED_ROWS * p->n) + 1, turn_rows, q);
 }
 
 static void run_product(void *user)

@@ -34,7 +34,8 @@ typedef struct cpu_kernel_dot_plan {
   cpu_kernel_dot_factor factors[2];
   cpu_kernel_operand operands[3];  // lhs, rhs, result
   int64_t bytes[3];                // of an element of what products read, write
-  size_t panels_at, panels_each;   // scratch of each thread
+  // Scratch of each thread; if turned, of all, for the transposed product.
+  size_t panels_at, panels_each;
 } cpu_kernel_dot_plan;
 
 cpu_kernel_run_fn cpu_kernel_dot_run;

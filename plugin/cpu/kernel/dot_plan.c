@@ -26,9 +26,12 @@
 // Batches and rows of tiny products that run in one call.
 #define LEAST_MANY 16
 #define MANY_ROWS 16
-// oneDNN's sgemm copies its operands below this sum of 1 / rows + 1 / columns.
+// By its times, oneDNN's sgemm copies its operands if 1 / rows + 1 / columns is
+// less. Then strides do not matter.
 #define ONEDNN_COPIES_BELOW (1.0 / 511)
 #define PAGE 1024  // elements
+// Inner elements from which on a faster product pays for transposing its
+// result. Columns up to which that holds for any stride.
 #define TURNED_INNER 512
 #define TURNED_COLUMNS 128
 // Multiplications from which on a matmul's code is worth its generation.
@@ -309,10 +312,10 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   return true;
 }
 
-// Of a left operand that is stored transposed: oneDNN would read it in steps of
-// whole pages, which share sets of a cache, and copy nothing; or there are many
-// more rows than columns. As the right operand it is read faster (decision
-// 110).
+// Whether sgemm is faster for the transposed product (decision 110). The left
+// operand is stored transposed, and one of these holds: oneDNN reads it in
+// steps of whole pages, which fall into the same sets of a cache; or there are
+// few columns and at least twice as many rows.
 static bool is_turned(const cpu_kernel_dot_plan *p)
 {
   const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];

@@ -125,9 +125,9 @@ static void check_name(int64_t m, int64_t n, int64_t k, bool lhs_turned,
   cpu_threads_free(pool);
 }
 
-// Few rows by many weights are not packed as a whole. A left operand that is
-// stored transposed becomes the right one, if it has many more rows, or rows
-// of whole pages.
+// Few rows by many weights are not packed as a whole. The transposed product is
+// computed if the left operand is stored transposed, and has many more rows
+// than there are columns, or is read in steps of whole pages.
 static void large_products(void **state)
 {
   (void)state;
