@@ -41,6 +41,21 @@ static void use_onednn(const product *q, const cpu_kernel_gemm *g)
   cpu_kernel_onednn_leave(d);
 }
 
+static bool use_split(const product *q, const cpu_kernel_gemm *g)
+{
+  const cpu_kernel_split s = { .m = g->m,
+                               .n = g->n,
+                               .k = g->k,
+                               .a = g->a,
+                               .b = g->b,
+                               .a_row = g->a_row,
+                               .a_column = g->a_column,
+                               .b_row = g->b_row,
+                               .b_column = g->b_column,
+                               .c = g->c };
+  return cpu_kernel_split_run(&s, q->pool, q->panels);
+}
+
 // The transposed product, if the columns are few.
 static void use_rows(const cpu_kernel_dot_plan *p, const cpu_kernel_gemm *g,
                      void *packed)
@@ -125,7 +140,7 @@ static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
       atomic_store(&q->failed, true);
     }
   } else if (p->onednn != NULL) {
-    use_onednn(q, &g);
+    if (!p->split || !use_split(q, &g)) use_onednn(q, &g);
   } else {
     cpu_kernel_gemm_run(p->math, &g, panels);
   }

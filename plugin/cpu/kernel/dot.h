@@ -7,6 +7,7 @@
 #include "kernel/narrow.h"
 #include "kernel/onednn.h"
 #include "kernel/rows.h"
+#include "kernel/split.h"
 
 // lhs: rows are m and columns k. rhs: rows are k and columns n.
 typedef struct cpu_kernel_dot_factor {
@@ -21,12 +22,13 @@ typedef struct cpu_kernel_dot_plan {
   bool complex;
   bool stored;  // the result is computed in scratch and then converted
   // What computes a product: rows.h, else packed.h, else narrow.h, else matmul,
-  // else sgemm of onednn, else gemm.h.
+  // else split.h, else sgemm of onednn, else gemm.h.
   bool few_rows, few_columns;  // rows.h, at most one
   bool narrow;                 // both operands are 8-bit integers
   bool many;                   // tiny ones, a run of batches in one call
   cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
+  bool split;    // split.h; sgemm, if an operand has an infinity or NaN
   bool turned;   // sgemm computes the transposed product in scratch
   bool divided;  // each matmul among the threads
   bool packed;   // packed.h; d.packed says who packs
@@ -34,7 +36,7 @@ typedef struct cpu_kernel_dot_plan {
   cpu_kernel_dot_factor factors[2];
   cpu_kernel_operand operands[3];  // lhs, rhs, result
   int64_t bytes[3];                // of an element of what products read, write
-  // Scratch of each thread; if turned, of all, for the transposed product.
+  // Scratch of each thread; if split or turned, of all.
   size_t panels_at, panels_each;
 } cpu_kernel_dot_plan;
 

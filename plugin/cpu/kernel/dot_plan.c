@@ -34,6 +34,9 @@
 // result. Columns up to which that holds for any stride.
 #define TURNED_INNER 512
 #define TURNED_COLUMNS 128
+// Rows, columns and inner elements from which on packing for split.h pays.
+#define SPLIT_LEAST 256
+#define SPLIT_INNER 128
 // Multiplications from which on a matmul's code is worth its generation.
 #define NATIVE_PRODUCT ((double)(1 << 16))
 
@@ -209,9 +212,10 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   } else if (p->onednn == NULL) {
     p->panels_each = cpu_kernel_gemm_panels(p->math, p->m, p->n, p->k);
   }
-  p->panels_at = cpu_kernel_reserve(
-      kernel,
-      p->turned ? kernel->bytes[2] : p->panels_each * (size_t)kernel->threads);
+  size_t panels = p->panels_each * (size_t)kernel->threads;
+  if (p->turned) panels = kernel->bytes[2];
+  if (p->split) panels = cpu_kernel_split_scratch(kernel->threads);
+  p->panels_at = cpu_kernel_reserve(kernel, panels);
 }
 
 // ---- making -----------------------------------------------------------------
@@ -312,6 +316,13 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   return true;
 }
 
+// Whether sums of products of bf16 are faster than sgemm.
+static bool is_split(const cpu_kernel_dot_plan *p)
+{
+  return p->onednn != NULL && !p->complex && cpu_kernel_has_tiles() &&
+         p->m >= SPLIT_LEAST && p->n >= SPLIT_LEAST && p->k >= SPLIT_INNER;
+}
+
 // Whether sgemm is faster for the transposed product (decision 110). The left
 // operand is stored transposed, and one of these holds: oneDNN reads it in
 // steps of whole pages, which fall into the same sets of a cache; or there are
@@ -356,13 +367,15 @@ static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
   if (p->math == CPU_KERNEL_F32 && any && !rows && !is_small(p)) {
     p->onednn = cpu_kernel_onednn_get();
   }
-  p->turned = is_turned(p);
+  p->split = is_split(p);
+  p->turned = !p->split && is_turned(p);
   p->many = any && !p->complex && p->d.n_batch == 1 &&
             p->batches >= LEAST_MANY && p->m <= MANY_ROWS &&
             p->n <= CPU_KERNEL_MANY_MOST && p->k <= CPU_KERNEL_MANY_MOST;
   if (rows) memcpy(kernel->name, "rows", 5);
   if (p->narrow) memcpy(kernel->name, "8-bit", 6);
   if (p->onednn != NULL) memcpy(kernel->name, "dnnl_sgemm", 11);
+  if (p->split) memcpy(kernel->name, "split bf16", 11);
   if (p->turned) memcpy(kernel->name, "transposed dnnl_sgemm", 22);
 }
 

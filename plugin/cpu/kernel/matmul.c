@@ -50,7 +50,7 @@ static bool may_use_tiles(void)
 }
 #endif
 
-static bool has_tiles(void)
+bool cpu_kernel_has_tiles(void)
 {
 #if defined(__x86_64__)
   enum { UNKNOWN, NO, YES };
@@ -76,7 +76,7 @@ static bool has_tiles(void)
 
 static bool suits_tiles(const cpu_kernel_matmul_shape *s)
 {
-  if (s->n < TILES_COLUMNS || !has_tiles()) return false;
+  if (s->n < TILES_COLUMNS || !cpu_kernel_has_tiles()) return false;
   const bool small = s->k <= TILES_SMALL / s->n;
   return s->m >= (small ? TILES_FEW_ROWS : TILES_ROWS);
 }

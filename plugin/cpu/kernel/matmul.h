@@ -18,6 +18,9 @@
 // instructions.
 int64_t cpu_kernel_bf16_choose(bool measure);
 
+// Whether the processor and the system have AMX for bf16.
+bool cpu_kernel_has_tiles(void);
+
 // c = a * b with a (m, k) and b (k, n) of bf16 and c (m, n) of bf16 or f32. Of
 // a's and b's two strides, in elements, one is 1. c's rows are dense, ldc
 // apart.

@@ -1,18 +1,13 @@
 // kernel/tiles: see tiles.h.
 //
 // A panel is 32 columns of b, a band 32 rows of a. Both have two tiles for each
-// step of 32 inner elements. A tile has 16 rows of 64 bytes: of a, a row's
-// inner elements; of b, the pairs of inner elements of 16 columns.
+// step of 32 inner elements.
 #include "kernel/tiles.h"
 
 #if defined(__x86_64__)
 
-#include <immintrin.h>
+#include "kernel/amx.h"
 
-#define SIDE 16        // rows of a tile, and columns of a product of two
-#define STEP 32        // inner elements of a tile
-#define TILE 1024      // bytes
-#define BAND 32        // rows or columns, of two tiles
 #define CACHE 1000000  // bytes of packed panels that a thread works with
 
 typedef struct packing {
@@ -26,16 +21,6 @@ typedef struct packing {
   // so many parts lie one below the other.
   int64_t part_bands, part_panels, parts_down;
 } packing;
-
-static int64_t parts_of(int64_t n, int64_t each)
-{
-  return (n + each - 1) / each;
-}
-
-static int64_t least(int64_t x, int64_t y)
-{
-  return x < y ? x : y;
-}
 
 // Dense rows are read where they are, but for those of the last band if it has
 // fewer, and if there are inner elements beside whole steps.
@@ -52,32 +37,6 @@ size_t cpu_kernel_tiles_scratch(const cpu_kernel_matmul_shape *s)
 }
 
 // ---- packing ----------------------------------------------------------------
-
-static __mmask32 mask_of(int64_t n)
-{
-  return n >= 32 ? ~(__mmask32)0 : ((__mmask32)1 << n) - 1;
-}
-
-// Rows become columns: of 16 x 16 words of 32 bits.
-static void transpose(__m512i v[SIDE])
-{
-  const __m512i at =
-      _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  for (int d = 1; d < SIDE; d *= 2) {
-    const __mmask16 odd = _mm512_test_epi32_mask(at, _mm512_set1_epi32(d));
-    const __m512i by = _mm512_set1_epi32(SIDE - d);
-    const __m512i low = _mm512_mask_add_epi32(at, odd, at, by);
-    const __m512i high =
-        _mm512_mask_add_epi32(_mm512_add_epi32(at, _mm512_set1_epi32(d)), odd,
-                              at, _mm512_set1_epi32(SIDE));
-    for (int i = 0; i < SIDE; i++) {
-      if ((i & d) != 0) continue;
-      const __m512i x = v[i], y = v[i + d];
-      v[i] = _mm512_permutex2var_epi32(x, low, y);
-      v[i + d] = _mm512_permutex2var_epi32(x, high, y);
-    }
-  }
-}
 
 // 32 lines of up to 16 numbers, as pairs of two lines' numbers: of `lines` that
 // are there, `stride` apart.
@@ -154,31 +113,6 @@ static void pack(void *user, int64_t lo, int64_t hi)
 }
 
 // ---- multiplying ------------------------------------------------------------
-
-// Numbers of tiles: four of sums, two of each operand.
-#define C00 0
-#define C01 1
-#define C10 2
-#define C11 3
-#define A0 4
-#define A1 5
-#define B0 6
-#define B1 7
-#define N_TILES 8
-
-static void configure(void)
-{
-  struct {
-    uint8_t palette, start, reserved[14];
-    uint16_t columns[16];  // bytes
-    uint8_t rows[16];
-  } config = { .palette = 1 };
-  for (int i = 0; i < N_TILES; i++) {
-    config.columns[i] = 64;
-    config.rows[i] = SIDE;
-  }
-  _tile_loadconfig(&config);
-}
 
 // Writes 32 x 32 sums, or those of them that c has.
 static void write_sums(const packing *p, const float *sums, int64_t m,

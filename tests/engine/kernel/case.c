@@ -204,6 +204,41 @@ calx_status *kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
   return cpu_kernel_run(kernel, pool, buffers);
 }
 
+cpu_kernel_desc product_desc(int64_t m, int64_t n, int64_t k, bool lhs_turned,
+                             bool rhs_turned)
+{
+  const int64_t l[2] = { lhs_turned ? k : m, lhs_turned ? m : k };
+  const int64_t r[2] = { rhs_turned ? n : k, rhs_turned ? k : n };
+  const cx_hlo_type types[2] = { { CX_HLO_F32, 2, l }, { CX_HLO_F32, 2, r } };
+  const int64_t lhs = lhs_turned ? 0 : 1, rhs = rhs_turned ? 1 : 0;
+  const cx_hlo_dot_dims d = { .lhs_contract = &lhs,
+                              .rhs_contract = &rhs,
+                              .n_contract = 1 };
+  cx_hlo_builder *b;
+  assert_null(cx_hlo_builder_new("m", "main", types, 2, &b));
+  cx_hlo_value *v = cx_hlo_dot_general(b, cx_hlo_param(b, 0),
+                                       cx_hlo_param(b, 1), &d, CX_HLO_F32);
+  cx_hlo_module *module;
+  assert_null(cx_hlo_builder_finish(b, &v, 1, &module));
+  cpu_kernel_desc desc;
+  assert_true(
+      cpu_kernel_describe(cx_hlo_entry(module)->body.first->first, &desc));
+  cx_hlo_module_free(module);
+  return desc;
+}
+
+void desc_run(cpu_kernel_desc *desc, cpu_threads *pool, const void *lhs,
+              const void *rhs, void *out)
+{
+  cpu_kernel *kernel;
+  assert_null(cpu_kernel_new(desc, pool, false, &kernel));
+  const size_t bytes = (cpu_kernel_scratch(kernel) + 64) / 64 * 64;
+  void *scratch = aligned_alloc(64, bytes);
+  assert_null(kernel_run(kernel, pool, lhs, rhs, out, scratch));
+  free(scratch);
+  cpu_kernel_free(kernel);
+}
+
 bool desc_run_zeros(cpu_kernel_desc *desc, cpu_threads *pool, calx_status **out)
 {
   *out = NULL;

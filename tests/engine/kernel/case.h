@@ -64,6 +64,12 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune);
 calx_status *kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
                         const void *lhs, const void *rhs, void *out,
                         void *scratch);
+// A product of f32: lhs (m, k) or, if turned, (k, m); rhs (k, n) or (n, k).
+cpu_kernel_desc product_desc(int64_t m, int64_t n, int64_t k, bool lhs_turned,
+                             bool rhs_turned);
+// Makes the kernel of a description and runs it.
+void desc_run(cpu_kernel_desc *desc, cpu_threads *pool, const void *lhs,
+              const void *rhs, void *out);
 // Makes the kernel of a description, which may be damaged, and runs it on zeros
 // if it is small; *out is what the run gives. false: the description is
 // refused.

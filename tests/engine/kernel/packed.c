@@ -23,42 +23,6 @@ static float whole_number(int64_t i)
   return (float)((i * 7 + 3) % 11 - 5);
 }
 
-// lhs (m, k) or, if turned, (k, m); rhs (k, n) or (n, k).
-static cpu_kernel_desc packed_product(int64_t m, int64_t n, int64_t k,
-                                      bool lhs_turned, bool rhs_turned)
-{
-  const int64_t l[2] = { lhs_turned ? k : m, lhs_turned ? m : k };
-  const int64_t r[2] = { rhs_turned ? n : k, rhs_turned ? k : n };
-  const cx_hlo_type types[2] = { { CX_HLO_F32, 2, l }, { CX_HLO_F32, 2, r } };
-  const int64_t lhs = lhs_turned ? 0 : 1, rhs = rhs_turned ? 1 : 0;
-  const cx_hlo_dot_dims d = { .lhs_contract = &lhs,
-                              .rhs_contract = &rhs,
-                              .n_contract = 1 };
-  cx_hlo_builder *b;
-  assert_null(cx_hlo_builder_new("m", "main", types, 2, &b));
-  cx_hlo_value *v = cx_hlo_dot_general(b, cx_hlo_param(b, 0),
-                                       cx_hlo_param(b, 1), &d, CX_HLO_F32);
-  cx_hlo_module *module;
-  assert_null(cx_hlo_builder_finish(b, &v, 1, &module));
-  cpu_kernel_desc desc;
-  assert_true(
-      cpu_kernel_describe(cx_hlo_entry(module)->body.first->first, &desc));
-  cx_hlo_module_free(module);
-  return desc;
-}
-
-static void run_described(cpu_kernel_desc *desc, cpu_threads *pool,
-                          const void *lhs, const void *rhs, void *out)
-{
-  cpu_kernel *kernel;
-  assert_null(cpu_kernel_new(desc, pool, false, &kernel));
-  const size_t bytes = (cpu_kernel_scratch(kernel) + 64) / 64 * 64;
-  void *scratch = aligned_alloc(64, bytes);
-  assert_null(kernel_run(kernel, pool, lhs, rhs, out, scratch));
-  free(scratch);
-  cpu_kernel_free(kernel);
-}
-
 static void check_packed(cpu_threads *pool, int64_t m, int64_t n, int64_t k,
                          bool lhs_turned, bool rhs_turned)
 {
@@ -68,14 +32,14 @@ static void check_packed(cpu_threads *pool, int64_t m, int64_t n, int64_t k,
   float *got = malloc((size_t)(m * n) * sizeof *got);
   for (int64_t i = 0; i < m * k; i++) x[i] = whole_number(i);
   for (int64_t i = 0; i < k * n; i++) y[i] = whole_number(i + 4);
-  cpu_kernel_desc desc = packed_product(m, n, k, lhs_turned, rhs_turned);
+  cpu_kernel_desc desc = product_desc(m, n, k, lhs_turned, rhs_turned);
   assert_true(cpu_kernel_dot_packs(&desc));
-  run_described(&desc, pool, x, y, plain);
+  desc_run(&desc, pool, x, y, plain);
   cpu_kernel_desc pack;
   const size_t elements = (size_t)cpu_kernel_dot_pack_of(&desc, &pack);
   float *packed = malloc(elements * sizeof *packed);
-  run_described(&pack, pool, y, y, packed);
-  run_described(&desc, pool, x, packed, got);
+  desc_run(&pack, pool, y, y, packed);
+  desc_run(&desc, pool, x, packed, got);
   for (int64_t i = 0; i < m; i++) {
     for (int64_t j = 0; j < n; j++) {
       float want = 0;  // of whole numbers: exact
@@ -116,7 +80,7 @@ static void packed_operands(void **state)
 static void check_name(int64_t m, int64_t n, int64_t k, bool lhs_turned,
                        bool rhs_turned, const char *wanted)
 {
-  cpu_kernel_desc desc = packed_product(m, n, k, lhs_turned, rhs_turned);
+  cpu_kernel_desc desc = product_desc(m, n, k, lhs_turned, rhs_turned);
   cpu_threads *pool = new_pool(1);
   cpu_kernel *kernel;
   assert_null(cpu_kernel_new(&desc, pool, false, &kernel));
@@ -155,7 +119,7 @@ static void damaged_packed_operands(void **state)
 {
   (void)state;
   cpu_threads *pool = new_pool(1);
-  const cpu_kernel_desc good = packed_product(32, 64, 48, false, false);
+  const cpu_kernel_desc good = product_desc(32, 64, 48, false, false);
   for (int which = 0; which < 2; which++) {
     cpu_kernel_desc product = good, pack;
     (void)cpu_kernel_dot_pack_of(&product, &pack);
@@ -203,7 +167,7 @@ static bool is_described(const cpu_kernel_desc *desc, int64_t packed,
 static void calls_with_other_results(void **state)
 {
   (void)state;
-  cpu_kernel_desc product = packed_product(32, 64, 48, false, false), pack;
+  cpu_kernel_desc product = product_desc(32, 64, 48, false, false), pack;
   const int64_t packed = cpu_kernel_dot_pack_of(&product, &pack);
   for (size_t operands = 0; operands < 3; operands++) {
     assert_int_equal(is_described(&product, packed, operands), operands == 2);

@@ -1,0 +1,37 @@
+// kernel/split: matrix products of f32 on AMX, which multiplies bf16.
+//
+// A number of f32 is the sum of three of bf16, of 8 bits each: x = x1 + x2 +
+// x3. A product is the sum of the six products of parts that f32 has bits for:
+//
+//   a b = a1 b1 + a1 b2 + a2 b1 + a2 b2 + a1 b3 + a3 b1
+//
+// The parts that are left out are less than 2^-24 of it. AMX adds in f32.
+// (Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence
+// Datatype For Higher-Precision Computations, 2019.)
+//
+// AMX takes numbers below f32's least normal one for zero. So blocks of 32 rows
+// or columns are multiplied by a power of two first, after which their largest
+// number is 2^50 to 2^51, and the sums are divided by both powers. In a block
+// then only numbers below 2^-150 of its largest lose bits.
+#ifndef CPU_KERNEL_SPLIT_H
+#define CPU_KERNEL_SPLIT_H
+
+#include "kernel/internal.h"
+
+// c = a * b with a (m, k), b (k, n) and c (m, n). Of a's and b's two strides,
+// in elements, one is 1. c's rows are dense.
+typedef struct cpu_kernel_split {
+  int64_t m, n, k;
+  const float *a, *b;
+  int64_t a_row, a_column, b_row, b_column;
+  float *c;
+} cpu_kernel_split;
+
+// The next two only where cpu_kernel_has_tiles(). Bytes, aligned to 64.
+size_t cpu_kernel_split_scratch(int threads);
+// False: an operand has an infinity or NaN, for which the sum of parts is not
+// defined. Then c is undefined.
+bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
+                          unsigned char *scratch);
+
+#endif

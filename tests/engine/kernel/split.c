@@ -1,0 +1,263 @@
+// Products of f32 that are large enough for split.h. Where the processor has no
+// AMX, sgemm computes them, and the same holds.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "case.h"
+#include "kernel/matmul.h"
+#include "kernel/onednn.h"
+#include "support/skip.h"
+
+typedef struct matrices {
+  int64_t m, n, k;
+  bool a_turned, b_turned;
+  float *a, *b, *c;
+} matrices;
+
+static float *new_matrix(int64_t n)
+{
+  float *x = malloc((size_t)n * sizeof *x);
+  assert_non_null(x);
+  for (int64_t i = 0; i < n; i++) {
+    x[i] = (float)pick(1u << 24) / (float)(1 << 23) - 1;
+  }
+  return x;
+}
+
+static matrices new_matrices(int64_t m, int64_t n, int64_t k, int turned)
+{
+  return (matrices){ m,
+                     n,
+                     k,
+                     (turned & 1) != 0,
+                     (turned & 2) != 0,
+                     new_matrix(m * k),
+                     new_matrix(k * n),
+                     new_matrix(m * n) };
+}
+
+static void free_matrices(matrices *x)
+{
+  free(x->a);
+  free(x->b);
+  free(x->c);
+}
+
+static float *a_at(const matrices *x, int64_t i, int64_t q)
+{
+  return &x->a[x->a_turned ? q * x->m + i : i * x->k + q];
+}
+
+static float *b_at(const matrices *x, int64_t q, int64_t j)
+{
+  return &x->b[x->b_turned ? j * x->k + q : q * x->n + j];
+}
+
+static void multiply(matrices *x, int threads)
+{
+  cpu_threads *pool;
+  assert_null(cpu_threads_new(threads, &pool));
+  cpu_kernel_desc desc =
+      product_desc(x->m, x->n, x->k, x->a_turned, x->b_turned);
+  desc_run(&desc, pool, x->a, x->b, x->c);
+  cpu_threads_free(pool);
+}
+
+static double want_at(const matrices *x, int64_t i, int64_t j)
+{
+  double want = 0;
+  for (int64_t q = 0; q < x->k; q++) {
+    want += (double)*a_at(x, i, q) * (double)*b_at(x, q, j);
+  }
+  return want;
+}
+
+// Root of the mean square of a row's errors, divided by that of its results.
+static double row_error(const matrices *x, int64_t i)
+{
+  double error = 0, all = 0;
+  for (int64_t j = 0; j < x->n; j++) {
+    const double want = want_at(x, i, j);
+    error += pow((double)x->c[i * x->n + j] - want, 2);
+    all += want * want;
+  }
+  return sqrt(error / all);
+}
+
+// About 4 times what f32 has; with two parts of bf16 it is 3e-6.
+#define MOST_ERROR 4e-7
+
+static void check_rows(const matrices *x, int64_t step)
+{
+  for (int64_t i = 0; i < x->m; i += step) {
+    const double error = row_error(x, i);
+    if (!(error <= MOST_ERROR)) {
+      fail_msg("%lld x %lld x %lld, row %lld: %g", (long long)x->m,
+               (long long)x->n, (long long)x->k, (long long)i, error);
+    }
+  }
+}
+
+// Ends of tiles, of bands and panels, of blocks of inner elements, of parts.
+static const int64_t sizes[][3] = { { 300, 260, 220 },
+                                    { 257, 545, 130 },
+                                    { 256, 289, 800 } };
+#define N_SIZES (sizeof sizes / sizeof *sizes)
+
+static void as_exact_as_f32(void **state)
+{
+  (void)state;
+  for (size_t i = 0; i < N_SIZES; i++) {
+    for (int turned = 0; turned < 4; turned++) {
+      matrices x = new_matrices(sizes[i][0], sizes[i][1], sizes[i][2], turned);
+      multiply(&x, turned % 3 + 1);
+      check_rows(&x, 3);
+      free_matrices(&x);
+    }
+  }
+}
+
+static void same_bits_on_all_threads(void **state)
+{
+  (void)state;
+  if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
+  matrices x = new_matrices(300, 700, 420, 0);
+  const size_t bytes = (size_t)(x.m * x.n) * sizeof *x.c;
+  float *first = malloc(bytes);
+  assert_non_null(first);
+  for (int threads = 1; threads <= 5; threads++) {
+    memset(x.c, 0xff, bytes);
+    multiply(&x, threads);
+    if (threads == 1) memcpy(first, x.c, bytes);
+    assert_memory_equal(first, x.c, bytes);
+  }
+  free(first);
+  free_matrices(&x);
+}
+
+// Blocks of rows and columns from the smallest numbers to the largest, whose
+// products are not. Rows of zeros.
+static void numbers_of_all_sizes(void **state)
+{
+  (void)state;
+  for (int turned = 0; turned < 4; turned++) {
+    matrices x = new_matrices(320, 260, 220, turned);
+    for (int64_t i = 0; i < x.m; i++) {
+      const int exponent = (int)(i / 32) * 28 - 140;
+      for (int64_t q = 0; q < x.k; q++) {
+        *a_at(&x, i, q) = i == 40 ? 0 : ldexpf(*a_at(&x, i, q), exponent);
+      }
+    }
+    multiply(&x, 2);
+    for (int64_t i = 0; i < x.m; i++) {
+      if (i == 40) {
+        for (int64_t j = 0; j < x.n; j++) assert_true(x.c[i * x.n + j] == 0);
+      } else if (i >= 64) {  // the results are no subnormal numbers
+        assert_true(row_error(&x, i) <= MOST_ERROR);
+      }
+    }
+    // The inner elements' powers cancel.
+    for (int64_t q = 0; q < x.k; q++) {
+      const int exponent = (int)q % 80 - 40;
+      for (int64_t i = 0; i < x.m; i++) *a_at(&x, i, q) = ldexpf(1, exponent);
+      for (int64_t j = 0; j < x.n; j++) {
+        *b_at(&x, q, j) = ldexpf(*b_at(&x, q, j), -exponent);
+      }
+    }
+    multiply(&x, 2);
+    check_rows(&x, 64);
+    free_matrices(&x);
+  }
+}
+
+// The largest numbers times the smallest: results near 1.
+static void subnormal_numbers(void **state)
+{
+  (void)state;
+  matrices x = new_matrices(256, 300, 230, 0);
+  for (int64_t i = 0; i < x.m * x.k; i++) x.a[i] = ldexpf(x.a[i], -130);
+  for (int64_t i = 0; i < x.k * x.n; i++) x.b[i] = ldexpf(x.b[i], 126);
+  multiply(&x, 1);
+  check_rows(&x, 8);
+  free_matrices(&x);
+}
+
+static void check_specials(const matrices *x)
+{
+  for (int64_t i = 0; i < x->m; i++) {
+    for (int64_t j = 0; j < x->n; j++) {
+      const double want = want_at(x, i, j);
+      const double got = (double)x->c[i * x->n + j];
+      assert_true(isnan(want)   ? isnan(got)
+                  : isinf(want) ? got == want
+                                : fabs(got - want) < 1e-4);
+    }
+  }
+}
+
+// The infinity meets numbers whose other parts are 0.
+static void infinities_and_nans(void **state)
+{
+  (void)state;
+  matrices x = new_matrices(300, 260, 420, 1);
+  for (int64_t j = 0; j < x.n; j += 3) *b_at(&x, 400, j) = 1;
+  *a_at(&x, 7, 400) = INFINITY;
+  multiply(&x, 2);
+  check_specials(&x);
+  *a_at(&x, 7, 400) = NAN;
+  multiply(&x, 2);
+  check_specials(&x);
+  *a_at(&x, 7, 400) = 2;
+  *b_at(&x, 2, 11) = -INFINITY;
+  multiply(&x, 2);
+  check_specials(&x);
+  free_matrices(&x);
+}
+
+static void which_are_split(void **state)
+{
+  (void)state;
+  static const struct {
+    int64_t m, n, k;
+    bool split;
+  } cases[] = { { 256, 256, 300, true },
+                { 255, 300, 300, false },
+                { 300, 255, 300, false },
+                { 600, 600, 127, false },
+                { 600, 600, 128, true } };
+  if (cpu_kernel_onednn_get() == NULL) skip();
+  if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
+  cpu_threads *pool;
+  assert_null(cpu_threads_new(1, &pool));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cpu_kernel_desc desc =
+        product_desc(cases[i].m, cases[i].n, cases[i].k, false, false);
+    cpu_kernel *kernel;
+    assert_null(cpu_kernel_new(&desc, pool, false, &kernel));
+    assert_string_equal(cpu_kernel_name(kernel),
+                        cases[i].split ? "split bf16" : "dnnl_sgemm");
+    cpu_kernel_free(kernel);
+  }
+  cpu_threads_free(pool);
+}
+
+int main(void)
+{
+  pick_seed(1);
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(as_exact_as_f32),
+    cmocka_unit_test(same_bits_on_all_threads),
+    cmocka_unit_test(numbers_of_all_sizes),
+    cmocka_unit_test(subnormal_numbers),
+    cmocka_unit_test(infinities_and_nans),
+    cmocka_unit_test(which_are_split),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
