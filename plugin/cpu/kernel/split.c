@@ -38,20 +38,20 @@ typedef struct job {
 } job;
 
 // What a thread works on: a part of c, a block of inner elements.
-typedef struct block {
+typedef struct split_block {
   int64_t band, last_band, panel, last_panel;
   int64_t k, inner;  // the first, how many
-} block;
+} split_block;
 
 // ---- packing ----------------------------------------------------------------
 
 // Up to 32 rows or columns of an operand ("lines") in a block.
-typedef struct lines {
+typedef struct split_lines {
   const float *from;
   int64_t n, inner;     // how many there are
   int64_t apart, next;  // strides of lines and of inner elements
   bool pairs;           // tiles have pairs of inner elements as rows
-} lines;
+} split_lines;
 
 // `rows` rows of `n` numbers, up to 16 of each; zeros for those that miss.
 static void load(const float *from, int64_t stride, int64_t rows, int64_t n,
@@ -67,7 +67,7 @@ static void load(const float *from, int64_t stride, int64_t rows, int64_t n,
 
 // The exponent of the factor by which the numbers become at most 2^51, in all
 // elements.
-static bool exponent_of(const lines *l, float *out)
+static bool exponent_of(const split_lines *l, float *out)
 {
   const bool across = l->apart == 1;
   const int64_t rows = across ? l->inner : l->n;
@@ -106,8 +106,8 @@ static inline __m512i take_part(__m512 *io_x, __m512 *io_y)
 }
 
 // The three tiles of 16 lines and up to 32 inner elements from `k` on.
-static void pack_tiles(const lines *l, int64_t line, int64_t k, __m512 exponent,
-                       unsigned char *to)
+static void pack_tiles(const split_lines *l, int64_t line, int64_t k,
+                       __m512 exponent, unsigned char *to)
 {
   __m512i v[2 * SIDE];
   const int64_t n = l->n - line, inner = l->inner - k;
@@ -131,7 +131,7 @@ static void pack_tiles(const lines *l, int64_t line, int64_t k, __m512 exponent,
   }
 }
 
-static void pack(job *j, const lines *l, packed *to)
+static void pack(job *j, const split_lines *l, packed *to)
 {
   if (!exponent_of(l, &to->exponent)) atomic_store(&j->special, true);
   const __m512 exponent = _mm512_set1_ps(to->exponent);
@@ -142,29 +142,29 @@ static void pack(job *j, const lines *l, packed *to)
   }
 }
 
-static void pack_panel(job *j, const block *x, int64_t panel, packed *to)
+static void pack_panel(job *j, const split_block *x, int64_t panel, packed *to)
 {
   const cpu_kernel_split *s = j->s;
   const int64_t first = panel * BAND;
-  const lines l = { s->b + first * s->b_column + x->k * s->b_row,
-                    least(s->n - first, BAND),
-                    x->inner,
-                    s->b_column,
-                    s->b_row,
-                    true };
+  const split_lines l = { s->b + first * s->b_column + x->k * s->b_row,
+                          least(s->n - first, BAND),
+                          x->inner,
+                          s->b_column,
+                          s->b_row,
+                          true };
   pack(j, &l, to);
 }
 
-static void pack_band(job *j, const block *x, int64_t band, packed *to)
+static void pack_band(job *j, const split_block *x, int64_t band, packed *to)
 {
   const cpu_kernel_split *s = j->s;
   const int64_t first = band * BAND;
-  const lines l = { s->a + first * s->a_row + x->k * s->a_column,
-                    least(s->m - first, BAND),
-                    x->inner,
-                    s->a_row,
-                    s->a_column,
-                    false };
+  const split_lines l = { s->a + first * s->a_row + x->k * s->a_column,
+                          least(s->m - first, BAND),
+                          x->inner,
+                          s->a_row,
+                          s->a_column,
+                          false };
   pack(j, &l, to);
 }
 
@@ -212,8 +212,9 @@ static inline void prefetch(const unsigned char *a, const unsigned char *b)
   _tile_dpbf16ps(C11, A1, B1)
 
 // Small products come first, so that adding them loses fewer bits.
-static void multiply_tiles(const job *j, const block *x, const packed *band,
-                           const packed *panel, int64_t m, int64_t n)
+static void multiply_tiles(const job *j, const split_block *x,
+                           const packed *band, const packed *panel, int64_t m,
+                           int64_t n)
 {
   const unsigned char *a = band->tiles, *b = panel->tiles;
   _tile_zero(C00);
@@ -245,7 +246,8 @@ static void multiply_tiles(const job *j, const block *x, const packed *band,
   write_sums(j->s, x->k == 0, sums, band->exponent + panel->exponent, m, n);
 }
 
-static void multiply_block(job *j, const block *x, packed *band, packed *panels)
+static void multiply_block(job *j, const split_block *x, packed *band,
+                           packed *panels)
 {
   for (int64_t i = x->panel; i < x->last_panel; i++) {
     pack_panel(j, x, i, &panels[i - x->panel]);
@@ -269,10 +271,10 @@ static void multiply_parts(void *user, int64_t lo, int64_t hi)
   configure();
   for (int64_t i = lo; i < hi; i++) {
     const int64_t across = i / j->down, down = i % j->down;
-    block x = { .band = n_bands * down / j->down,
-                .last_band = n_bands * (down + 1) / j->down,
-                .panel = n_panels * across / j->across,
-                .last_panel = n_panels * (across + 1) / j->across };
+    split_block x = { .band = n_bands * down / j->down,
+                      .last_band = n_bands * (down + 1) / j->down,
+                      .panel = n_panels * across / j->across,
+                      .last_panel = n_panels * (across + 1) / j->across };
     for (int64_t b = 0; b < blocks && !atomic_load(&j->special); b++) {
       x.k = steps * b / blocks * STEP;
       x.inner = least(steps * (b + 1) / blocks * STEP, j->s->k) - x.k;
