@@ -7,6 +7,7 @@
 #define CPU_KERNEL_AMX_H
 
 #include <immintrin.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,7 +25,6 @@
 #define A1 5
 #define B0 6
 #define B1 7
-#define N_TILES 8
 
 static inline int64_t parts_of(int64_t n, int64_t each)
 {
@@ -62,18 +62,26 @@ static inline void transpose(__m512i v[SIDE])
   }
 }
 
-// Of the calling thread, until _tile_release().
+// Between the stores to what tiles are loaded from, and loading them: gcc 12
+// may move stores behind _tile_loadd(), which does not say that it reads
+// memory.
+static inline void finish_stores(void)
+{
+  atomic_signal_fence(memory_order_seq_cst);
+}
+
+// Of the calling thread, until _tile_release(). The configuration is a
+// constant, because gcc 12 drops stores to a variable: its _tile_loadconfig()
+// does not say that it reads all 64 bytes.
 static inline void configure(void)
 {
-  struct {
+  static const struct {
     uint8_t palette, start, reserved[14];
     uint16_t columns[16];  // bytes
     uint8_t rows[16];
-  } config = { .palette = 1 };
-  for (int i = 0; i < N_TILES; i++) {
-    config.columns[i] = 64;
-    config.rows[i] = SIDE;
-  }
+  } config = { .palette = 1,
+               .columns = { 64, 64, 64, 64, 64, 64, 64, 64 },
+               .rows = { SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE } };
   _tile_loadconfig(&config);
 }
 

@@ -13,26 +13,29 @@
 
 #if defined(__x86_64__)
 
-#include <stdatomic.h>
-
 #include "kernel/amx.h"
 
 #define PARTS 3
 #define STEP_BYTES (2 * PARTS * TILE)
-#define MOST_STEPS 12   // of a block
-#define MOST_PANELS 16  // of a part: 1.1 MB
-#define AHEAD 16        // rows that are read ahead
-#define LARGEST 50      // exponent of a panel's or band's largest number
+#define MOST_STEPS (CPU_KERNEL_SPLIT_INNER / STEP)  // of a block
+#define MOST_PANELS 16                              // of a part: 1.1 MB
+#define AHEAD 16                                    // rows that are read ahead
+#define LARGEST 50  // exponent of a panel's or band's largest number
 
 typedef struct packed {
   _Alignas(64) float exponent;  // of what its numbers were multiplied by
   _Alignas(64) unsigned char tiles[MOST_STEPS * STEP_BYTES];
 } packed;
 
+typedef struct scratch {
+  packed band, panels[MOST_PANELS];
+  _Alignas(64) float gathered[BAND * CPU_KERNEL_SPLIT_INNER];
+} scratch;
+
 typedef struct job {
   const cpu_kernel_split *s;
   cpu_threads *pool;
-  packed *scratch;       // a band and the panels of each thread
+  scratch *scratch;      // of each thread
   int64_t down, across;  // parts, one below the other and side by side
   _Atomic bool special;  // an infinity or NaN was found
 } job;
@@ -142,30 +145,46 @@ static void pack(job *j, const split_lines *l, packed *to)
   }
 }
 
-static void pack_panel(job *j, const split_block *x, int64_t panel, packed *to)
+// Copies the lines, if there is a function for it.
+static void gather(const cpu_kernel_split *s, cpu_kernel_split_gather *function,
+                   int64_t first, int64_t k, float *to, split_lines *io_l)
+{
+  if (function == NULL) return;
+  function(s->user, first, io_l->n, k, io_l->inner, to);
+  io_l->from = to;
+  if (io_l->next == 1) {
+    io_l->apart = io_l->inner;
+  } else {
+    io_l->next = BAND;
+  }
+}
+
+static void pack_panel(job *j, const split_block *x, int64_t panel, scratch *t)
 {
   const cpu_kernel_split *s = j->s;
   const int64_t first = panel * BAND;
-  const split_lines l = { s->b + first * s->b_column + x->k * s->b_row,
-                          least(s->n - first, BAND),
-                          x->inner,
-                          s->b_column,
-                          s->b_row,
-                          true };
-  pack(j, &l, to);
+  split_lines l = { s->b + first * s->b_column + x->k * s->b_row,
+                    least(s->n - first, BAND),
+                    x->inner,
+                    s->b_column,
+                    s->b_row,
+                    true };
+  gather(s, s->gather_b, first, x->k, t->gathered, &l);
+  pack(j, &l, &t->panels[panel - x->panel]);
 }
 
-static void pack_band(job *j, const split_block *x, int64_t band, packed *to)
+static void pack_band(job *j, const split_block *x, int64_t band, scratch *t)
 {
   const cpu_kernel_split *s = j->s;
   const int64_t first = band * BAND;
-  const split_lines l = { s->a + first * s->a_row + x->k * s->a_column,
-                          least(s->m - first, BAND),
-                          x->inner,
-                          s->a_row,
-                          s->a_column,
-                          false };
-  pack(j, &l, to);
+  split_lines l = { s->a + first * s->a_row + x->k * s->a_column,
+                    least(s->m - first, BAND),
+                    x->inner,
+                    s->a_row,
+                    s->a_column,
+                    false };
+  gather(s, s->gather_a, first, x->k, t->gathered, &l);
+  pack(j, &l, &t->band);
 }
 
 // ---- multiplying ------------------------------------------------------------
@@ -178,10 +197,11 @@ static void write_sums(const cpu_kernel_split *s, bool first, const float *sums,
   const int64_t rows = least(BAND, s->m - m);
   const __mmask32 mask = mask_of(least(BAND, s->n - n));
   for (int64_t i = 0; i < rows; i++, sums += BAND) {
+    float *row = s->c + (s->c_rows != NULL ? s->c_rows[m + i] : (m + i) * s->n);
     for (int64_t half = 0; half < BAND; half += SIDE) {
       const __mmask16 there = (__mmask16)(mask >> half);
       if (there == 0) break;
-      float *to = s->c + (m + i) * s->n + n + half;
+      float *to = row + n + half;
       __m512 x = _mm512_scalef_ps(_mm512_load_ps(sums + half), by);
       if (!first) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(there, to));
       _mm512_mask_storeu_ps(to, there, x);
@@ -246,16 +266,15 @@ static void multiply_tiles(const job *j, const split_block *x,
   write_sums(j->s, x->k == 0, sums, band->exponent + panel->exponent, m, n);
 }
 
-static void multiply_block(job *j, const split_block *x, packed *band,
-                           packed *panels)
+static void multiply_block(job *j, const split_block *x, scratch *t)
 {
-  for (int64_t i = x->panel; i < x->last_panel; i++) {
-    pack_panel(j, x, i, &panels[i - x->panel]);
-  }
+  for (int64_t p = x->panel; p < x->last_panel; p++) pack_panel(j, x, p, t);
   for (int64_t i = x->band; i < x->last_band; i++) {
-    pack_band(j, x, i, band);
+    pack_band(j, x, i, t);
+    finish_stores();
     for (int64_t p = x->panel; p < x->last_panel; p++) {
-      multiply_tiles(j, x, band, &panels[p - x->panel], i * BAND, p * BAND);
+      multiply_tiles(j, x, &t->band, &t->panels[p - x->panel], i * BAND,
+                     p * BAND);
     }
   }
 }
@@ -263,7 +282,6 @@ static void multiply_block(job *j, const split_block *x, packed *band,
 static void multiply_parts(void *user, int64_t lo, int64_t hi)
 {
   job *j = user;
-  packed *scratch = j->scratch + cpu_kernel_rank(j->pool) * (MOST_PANELS + 1);
   const int64_t n_bands = parts_of(j->s->m, BAND);
   const int64_t n_panels = parts_of(j->s->n, BAND);
   const int64_t steps = parts_of(j->s->k, STEP);
@@ -278,7 +296,7 @@ static void multiply_parts(void *user, int64_t lo, int64_t hi)
     for (int64_t b = 0; b < blocks && !atomic_load(&j->special); b++) {
       x.k = steps * b / blocks * STEP;
       x.inner = least(steps * (b + 1) / blocks * STEP, j->s->k) - x.k;
-      multiply_block(j, &x, scratch, scratch + 1);
+      multiply_block(j, &x, &j->scratch[cpu_kernel_rank(j->pool)]);
     }
   }
   _tile_release();
@@ -288,8 +306,7 @@ static void multiply_parts(void *user, int64_t lo, int64_t hi)
 
 size_t cpu_kernel_split_scratch(int threads)
 {
-  // One more, because the last step's prefetches are behind its tiles.
-  return sizeof(packed) * ((size_t)threads * (MOST_PANELS + 1) + 1);
+  return sizeof(scratch) * (size_t)threads;
 }
 
 // Every thread gets as many parts, unless they are many. Each more part costs
@@ -315,9 +332,9 @@ static void divide(job *j)
 }
 
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
-                          unsigned char *scratch)
+                          unsigned char *memory)
 {
-  job j = { .s = s, .pool = pool, .scratch = (packed *)(void *)scratch };
+  job j = { .s = s, .pool = pool, .scratch = (scratch *)(void *)memory };
   divide(&j);
   cpu_threads_for(pool, j.down * j.across, 1, multiply_parts, &j);
   return !atomic_load(&j.special);
@@ -332,11 +349,11 @@ size_t cpu_kernel_split_scratch(int threads)
 }
 
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
-                          unsigned char *scratch)
+                          unsigned char *memory)
 {
   (void)s;
   (void)pool;
-  (void)scratch;
+  (void)memory;
   return false;
 }
 

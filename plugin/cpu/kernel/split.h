@@ -18,13 +18,27 @@
 
 #include "kernel/internal.h"
 
+// Inner elements and rows or columns that are packed at a time.
+#define CPU_KERNEL_SPLIT_INNER 384
+#define CPU_KERNEL_SPLIT_LINES 32
+
+// Copies rows or columns [first, first + n) of an operand and their inner
+// elements [k, k + inner). If inner elements are next to each other in the
+// operand, to (n, inner), else to (inner, SPLIT_LINES).
+typedef void cpu_kernel_split_gather(void *user, int64_t first, int64_t n,
+                                     int64_t k, int64_t inner, float *to);
+
 // c = a * b with a (m, k), b (k, n) and c (m, n). Of a's and b's two strides,
-// in elements, one is 1. c's rows are dense.
+// in elements, one is 1.
 typedef struct cpu_kernel_split {
   int64_t m, n, k;
   const float *a, *b;
   int64_t a_row, a_column, b_row, b_column;
+  // If the operand is no such matrix; NULL: it is.
+  cpu_kernel_split_gather *gather_a, *gather_b;
+  void *user;
   float *c;
+  const int64_t *c_rows;  // where c's rows begin; NULL: they are n apart
 } cpu_kernel_split;
 
 // The next two only where cpu_kernel_has_tiles(). Bytes, aligned to 64.
@@ -32,6 +46,6 @@ size_t cpu_kernel_split_scratch(int threads);
 // False: an operand has an infinity or NaN, for which the sum of parts is not
 // defined. Then c is undefined.
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
-                          unsigned char *scratch);
+                          unsigned char *memory);
 
 #endif

@@ -174,6 +174,7 @@ static void multiply(void *user, int64_t lo, int64_t hi)
 {
   const packing *p = user;
   configure();
+  finish_stores();
   for (int64_t part = lo; part < hi; part++) {
     const int64_t band = part % p->parts_down * p->part_bands;
     const int64_t panel = part / p->parts_down * p->part_panels;
