@@ -200,8 +200,20 @@ static form form_of(const cpu_kernel_conv_desc *d,
 #define LEAST_RUN 16
 #define LEAST_COLUMNS 32
 #define LEAST_FLOPS 4e6
-// With more pixels oneDNN's copies of the weights cost little.
+// With more pixels oneDNN's copies of the weights cost little, but split
+// products are faster than all of its algorithms but Winograd's, which has no
+// strides.
 #define MOST_PIXELS 512
+
+static bool is_strided(const cpu_kernel_conv_desc *d)
+{
+  bool is = false;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *m = &d->dims[i];
+    is = is || m->stride > 1 || m->in_dilation > 1 || m->kernel_dilation > 1;
+  }
+  return is;
+}
 
 bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
 {
@@ -216,8 +228,13 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
     pixels *= is == FORWARD ? (m->out + m->in_dilation - 1) / m->in_dilation
                             : m->kernel;
   }
+  const bool split =
+      is_strided(d) &&
+      cpu_kernel_implicit_splits(is == FORWARD ? pixels : run, d->kernel_out,
+                                 is == FORWARD ? run : pixels);
   return is != NEITHER && run >= LEAST_RUN && d->kernel_out >= LEAST_COLUMNS &&
-         pixels <= MOST_PIXELS && cpu_kernel_conv_flops(d) >= LEAST_FLOPS;
+         (pixels <= MOST_PIXELS || split) &&
+         cpu_kernel_conv_flops(d) >= LEAST_FLOPS;
 }
 
 // From so many operations on it was 1.05 to 1.4 times as fast as oneDNN in each

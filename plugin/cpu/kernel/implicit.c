@@ -17,9 +17,8 @@
 
 // ---- points and taps --------------------------------------------------------
 
-// Sets out to `n` points from `first` on.
-static void list_points(const cpu_kernel_implicit_class *c, int64_t first,
-                        int64_t n, cpu_kernel_implicit_point *out)
+void cpu_kernel_implicit_list(const cpu_kernel_implicit_class *c, int64_t first,
+                              int64_t n, cpu_kernel_implicit_point *out)
 {
   int64_t at[CPU_KERNEL_IMPLICIT_DIMS + 1];
   for (int i = c->n_lines - 1; i >= 0; i--) {
@@ -41,11 +40,10 @@ static void list_points(const cpu_kernel_implicit_class *c, int64_t first,
   }
 }
 
-// NULL: outside of the input, where there are zeros.
-static const float *address_of(const cpu_kernel_implicit_plan *p,
-                               const float *input,
-                               const cpu_kernel_implicit_point *x,
-                               const cpu_kernel_implicit_tap *t)
+const float *cpu_kernel_implicit_address(const cpu_kernel_implicit_plan *p,
+                                         const float *input,
+                                         const cpu_kernel_implicit_point *x,
+                                         const cpu_kernel_implicit_tap *t)
 {
   int64_t offset = x->image;
   for (int i = 0; i < CPU_KERNEL_IMPLICIT_DIMS; i++) {
@@ -100,8 +98,8 @@ static void list_segments(const implicit_job *j, implicit_block *x)
       const int64_t skip = k % p->run, left = x->k + x->inner - k;
       s->k = left < p->run - skip ? left : p->run - skip;
       for (int64_t i = 0; i < rows; i++) {
-        const float *from =
-            address_of(p, j->lhs, &x->points[row - first + i], t);
+        const float *from = cpu_kernel_implicit_address(
+            p, j->lhs, &x->points[row - first + i], t);
         s->rows[i] = from == NULL ? zeros : from + skip;
       }
     }
@@ -139,7 +137,8 @@ static void pack_transposed(const implicit_job *j, const implicit_block *x)
     const int64_t next = (t + 1) * of_tap < end ? (t + 1) * of_tap : end;
     const float *from[INNER];
     for (int64_t k = 0; k < x->inner; k++) {
-      from[k] = address_of(p, j->lhs, &x->points[k], &p->taps[t]);
+      from[k] =
+          cpu_kernel_implicit_address(p, j->lhs, &x->points[k], &p->taps[t]);
     }
     pack_runs(p, from, x->inner, g - t * of_tap, next - t * of_tap,
               ROWS * x->inner, x->rows + (g - x->group) * ROWS * x->inner);
@@ -272,12 +271,13 @@ static void run_block(const implicit_job *j, implicit_block *x, int64_t part)
   x->all = p->transposed ? x->c->points : x->c->taps * p->run;
   if (!p->transposed) {
     const int64_t row = row_of(x, x->group);
-    list_points(x->c, row, row_of(x, x->group + x->groups) - row, x->points);
+    cpu_kernel_implicit_list(x->c, row, row_of(x, x->group + x->groups) - row,
+                             x->points);
   }
   for (x->k = 0; x->k < x->all; x->k += x->inner) {
     x->inner = x->all - x->k < INNER ? x->all - x->k : INNER;
     if (p->transposed) {
-      list_points(x->c, x->k, x->inner, x->points);
+      cpu_kernel_implicit_list(x->c, x->k, x->inner, x->points);
       pack_transposed(j, x);
     } else {
       list_segments(j, x);
@@ -310,9 +310,10 @@ static void run_tasks(void *user, int64_t lo, int64_t hi)
   }
 }
 
-static calx_status *run_implicit(const cpu_kernel *kernel, cpu_threads *pool,
-                                 const void *lhs, const void *rhs, void *out,
-                                 unsigned char *scratch)
+calx_status *cpu_kernel_implicit_run(const cpu_kernel *kernel,
+                                     cpu_threads *pool, const void *lhs,
+                                     const void *rhs, void *out,
+                                     unsigned char *scratch)
 {
   const cpu_kernel_implicit_plan *p = kernel->plan;
   implicit_job j = {
@@ -384,8 +385,14 @@ void cpu_kernel_implicit_set(cpu_kernel *kernel, cpu_kernel_implicit_plan *p)
   divide(p, kernel->threads);
   plan_scratch(p);
   (void)cpu_kernel_reserve(kernel, p->each * (size_t)kernel->threads);
-  cpu_kernel_set(
-      kernel, run_implicit, p,
-      p->transposed ? "transposed implicit product" : "implicit product");
+  if (cpu_kernel_implicit_plan_split(kernel, p)) {
+    cpu_kernel_set(kernel, cpu_kernel_implicit_run_split, p,
+                   p->transposed ? "split transposed implicit product"
+                                 : "split implicit product");
+  } else {
+    cpu_kernel_set(
+        kernel, cpu_kernel_implicit_run, p,
+        p->transposed ? "transposed implicit product" : "implicit product");
+  }
   kernel->free_plan = free_plan;
 }

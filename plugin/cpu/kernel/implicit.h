@@ -68,10 +68,29 @@ typedef struct cpu_kernel_implicit_plan {
   int64_t blocks, parts;
   // In a thread's scratch, of `each` bytes.
   size_t points_at, panels_at, rows_at, segments_at, each;
+  // Of implicit_split.c: in all scratch.
+  size_t listed_at, row_starts_at;
 } cpu_kernel_implicit_plan;
 
 // Sets the kernel to run a plan whose left and right operand, classes and taps
 // are described, and reserves scratch. The kernel frees the plan.
 void cpu_kernel_implicit_set(cpu_kernel *kernel, cpu_kernel_implicit_plan *p);
+
+// ---- implicit.c and implicit_split.c ----
+
+// Sets out to `n` points from `first` on.
+void cpu_kernel_implicit_list(const cpu_kernel_implicit_class *c, int64_t first,
+                              int64_t n, cpu_kernel_implicit_point *out);
+// NULL: outside of the input, where there are zeros.
+const float *cpu_kernel_implicit_address(const cpu_kernel_implicit_plan *p,
+                                         const float *input,
+                                         const cpu_kernel_implicit_point *x,
+                                         const cpu_kernel_implicit_tap *t);
+cpu_kernel_run_fn cpu_kernel_implicit_run, cpu_kernel_implicit_run_split;
+// Whether products of these sizes are faster split (split.h) on this processor.
+bool cpu_kernel_implicit_splits(int64_t rows, int64_t columns, int64_t inner);
+// Reserves scratch for it. False: it does not pay.
+bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
+                                    cpu_kernel_implicit_plan *p);
 
 #endif

@@ -145,12 +145,16 @@ static void pack(job *j, const split_lines *l, packed *to)
   }
 }
 
-// Copies the lines, if there is a function for it.
-static void gather(const cpu_kernel_split *s, cpu_kernel_split_gather *function,
-                   int64_t first, int64_t k, float *to, split_lines *io_l)
+// Sets where the lines begin; copies them if there is a function for it.
+static void find(const cpu_kernel_split *s, const float *operand,
+                 cpu_kernel_split_gather *gather, int64_t first, int64_t k,
+                 float *to, split_lines *io_l)
 {
-  if (function == NULL) return;
-  function(s->user, first, io_l->n, k, io_l->inner, to);
+  if (gather == NULL) {
+    io_l->from = operand + first * io_l->apart + k * io_l->next;
+    return;
+  }
+  gather(s->user, first, io_l->n, k, io_l->inner, to);
   io_l->from = to;
   if (io_l->next == 1) {
     io_l->apart = io_l->inner;
@@ -163,13 +167,12 @@ static void pack_panel(job *j, const split_block *x, int64_t panel, scratch *t)
 {
   const cpu_kernel_split *s = j->s;
   const int64_t first = panel * BAND;
-  split_lines l = { s->b + first * s->b_column + x->k * s->b_row,
-                    least(s->n - first, BAND),
-                    x->inner,
-                    s->b_column,
-                    s->b_row,
-                    true };
-  gather(s, s->gather_b, first, x->k, t->gathered, &l);
+  split_lines l = { .n = least(s->n - first, BAND),
+                    .inner = x->inner,
+                    .apart = s->b_column,
+                    .next = s->b_row,
+                    .pairs = true };
+  find(s, s->b, s->gather_b, first, x->k, t->gathered, &l);
   pack(j, &l, &t->panels[panel - x->panel]);
 }
 
@@ -177,13 +180,11 @@ static void pack_band(job *j, const split_block *x, int64_t band, scratch *t)
 {
   const cpu_kernel_split *s = j->s;
   const int64_t first = band * BAND;
-  split_lines l = { s->a + first * s->a_row + x->k * s->a_column,
-                    least(s->m - first, BAND),
-                    x->inner,
-                    s->a_row,
-                    s->a_column,
-                    false };
-  gather(s, s->gather_a, first, x->k, t->gathered, &l);
+  split_lines l = { .n = least(s->m - first, BAND),
+                    .inner = x->inner,
+                    .apart = s->a_row,
+                    .next = s->a_column };
+  find(s, s->a, s->gather_a, first, x->k, t->gathered, &l);
   pack(j, &l, &t->band);
 }
 

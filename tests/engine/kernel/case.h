@@ -92,6 +92,7 @@ void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // With channels last, as implicit matrix products.
 void implicit_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void split_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // A gradient by the weights, of f32, whose sums are long.
 void long_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "kernel/conv.h"
+#include "kernel/matmul.h"
 
 #define MOST 4  // spatial dimensions
 
@@ -306,6 +307,29 @@ static void pick_implicit(conv *v)
   }
 }
 
+// As many channels, images and pixels as split products take (on AMX), and few
+// more.
+static void pick_split(conv *v)
+{
+  int64_t taps, results;
+  do {
+    pick_implicit(v);
+    taps = results = 1;
+    for (size_t i = 0; i < v->n; i++) {
+      taps *= v->taps[i];
+      results *= v->results[i];
+    }
+  } while (taps * results > 200);
+  v->out = 128 + pick(40);
+  if (v->order[0][1] == 0) {  // a gradient by the weights
+    v->batch = 16 + 256 / results + pick(40);
+    v->features = v->in = 128 / taps + 1 + pick(4);
+  } else {
+    v->batch = 256 / results + 1 + pick(4);
+    v->features = v->in = 128 + pick(40);
+  }
+}
+
 // A gradient by the weights whose elements are sums of 12,000 products of one
 // sign or more, for kernels that add them up one after the other. Those for
 // AVX-512 do so for images of one channel.
@@ -435,4 +459,13 @@ void implicit_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
   make_conv(c, &v, elems);
   c->choice = CPU_KERNEL_CONV_CHOICE_IMPLICIT;
   c->name = "implicit product";
+}
+
+void split_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_split(&v);
+  make_conv(c, &v, elems);
+  c->choice = CPU_KERNEL_CONV_CHOICE_IMPLICIT;
+  c->name = cpu_kernel_has_tiles() ? "split" : "implicit product";
 }

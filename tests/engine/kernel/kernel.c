@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "case.h"
 #include "kernel/gemm.h"
+#include "kernel/matmul.h"
 #include "kernel/onednn.h"
 #include "support/skip.h"
 
@@ -539,7 +540,18 @@ static void small_images_are_implicit_products(void **state)
   const int64_t few[4] = { 1, 7, 7, 512 }, more[4] = { 4, 7, 7, 1024 };
   check_channels_last(few, 1, 1, 1024, "implicit product");
   check_channels_last(few, 1, 3, 512, "implicit product");
-  check_channels_last(more, 2, 1, 1024, "implicit product");
+  const bool tiles = cpu_kernel_has_tiles();
+  check_channels_last(more, 2, 1, 1024,
+                      tiles ? "split implicit product" : "implicit product");
+}
+
+// With AMX, where Winograd's algorithm is not possible.
+static void strided_images_are_split(void **state)
+{
+  (void)state;
+  if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
+  const int64_t x[4] = { 8, 14, 14, 256 };
+  check_channels_last(x, 2, 3, 128, "split implicit product");
 }
 
 // ---- long sums --------------------------------------------------------------
@@ -614,6 +626,7 @@ int main(void)
     cmocka_unit_test(long_products),
     cmocka_unit_test(large_images_use_winograd),
     cmocka_unit_test(small_images_are_implicit_products),
+    cmocka_unit_test(strided_images_are_split),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

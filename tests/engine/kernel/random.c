@@ -161,6 +161,12 @@ static void implicit_convolutions(void **state)
   run_f32(implicit_conv_case, 90, false);
 }
 
+static void split_convolutions(void **state)
+{
+  (void)state;
+  run_f32(split_conv_case, 12, false);
+}
+
 // Sums that are too long for one chain of additions in f32.
 static void long_convolutions(void **state)
 {
@@ -242,6 +248,7 @@ int main(void)
     cmocka_unit_test(products),
     cmocka_unit_test(winograd_convolutions),
     cmocka_unit_test(implicit_convolutions),
+    cmocka_unit_test(split_convolutions),
     cmocka_unit_test(long_convolutions),
     cmocka_unit_test(tuned_convolutions),
   };

@@ -1,0 +1,231 @@
+// kernel/implicit_split: implicit products on AMX (split.h), which packs the
+// rows that this copies from where a point's taps are.
+#include <string.h>
+
+#include "kernel/implicit.h"
+#include "kernel/matmul.h"
+#include "kernel/split.h"
+
+#define INNER CPU_KERNEL_SPLIT_INNER
+
+// Points that a thread has listed: those of consecutive bands are often the
+// same.
+typedef struct listed {
+  int64_t first, n;
+  cpu_kernel_implicit_point of[INNER];
+} listed;
+
+typedef struct split_job {
+  const cpu_kernel_implicit_plan *p;
+  const cpu_kernel_implicit_class *c;
+  cpu_threads *pool;
+  const float *lhs, *rhs;
+  listed *points;  // of each thread
+} split_job;
+
+// Rows, columns and inner elements of the product of a class.
+typedef struct split_sizes {
+  int64_t m, n, k;
+} split_sizes;
+
+static split_sizes sizes_of(const cpu_kernel_implicit_plan *p,
+                            const cpu_kernel_implicit_class *c)
+{
+  const int64_t taps = c->taps * p->run;
+  return p->transposed ? (split_sizes){ taps, p->n, c->points }
+                       : (split_sizes){ c->points, p->n, taps };
+}
+
+static const cpu_kernel_implicit_point *points_of(const split_job *j,
+                                                  int64_t first, int64_t n)
+{
+  listed *l = &j->points[cpu_kernel_rank(j->pool)];
+  if (l->first != first || l->n != n) {
+    cpu_kernel_implicit_list(j->c, first, n, l->of);
+    l->first = first;
+    l->n = n;
+  }
+  return l->of;
+}
+
+// How many of n elements from `at` on are of the same run.
+static int64_t of_run(const cpu_kernel_implicit_plan *p, int64_t at, int64_t n)
+{
+  const int64_t left = p->run - at % p->run;
+  return n < left ? n : left;
+}
+
+static const cpu_kernel_implicit_tap *tap_of(const split_job *j, int64_t at)
+{
+  return &j->p->taps[j->c->first_tap + at / j->p->run];
+}
+
+static void copy(float *to, const float *from, int64_t n)
+{
+  if (from == NULL) {
+    memset(to, 0, sizeof *to * (size_t)n);
+  } else {
+    memcpy(to, from, sizeof *to * (size_t)n);
+  }
+}
+
+// Rows are points: of each, runs of elements of some taps.
+static void gather_points(void *user, int64_t first, int64_t n, int64_t k,
+                          int64_t inner, float *to)
+{
+  const split_job *j = user;
+  const cpu_kernel_implicit_point *points = points_of(j, first, n);
+  for (int64_t at = 0, here; at < inner; at += here) {
+    here = of_run(j->p, k + at, inner - at);
+    const cpu_kernel_implicit_tap *t = tap_of(j, k + at);
+    for (int64_t i = 0; i < n; i++) {
+      const float *from =
+          cpu_kernel_implicit_address(j->p, j->lhs, &points[i], t);
+      copy(to + i * inner + at,
+           from == NULL ? NULL : from + (k + at) % j->p->run, here);
+    }
+  }
+}
+
+// Inner elements are points: of each, elements of a tap's run, or of several.
+static void gather_taps(void *user, int64_t first, int64_t n, int64_t k,
+                        int64_t inner, float *to)
+{
+  const split_job *j = user;
+  const cpu_kernel_implicit_point *points = points_of(j, k, inner);
+  for (int64_t at = 0, here; at < n; at += here) {
+    here = of_run(j->p, first + at, n - at);
+    const cpu_kernel_implicit_tap *t = tap_of(j, first + at);
+    for (int64_t i = 0; i < inner; i++) {
+      const float *from =
+          cpu_kernel_implicit_address(j->p, j->lhs, &points[i], t);
+      copy(to + i * CPU_KERNEL_SPLIT_LINES + at,
+           from == NULL ? NULL : from + (first + at) % j->p->run, here);
+    }
+  }
+}
+
+// Columns of the weights, whose taps may be in any order.
+static void gather_weights(void *user, int64_t first, int64_t n, int64_t k,
+                           int64_t inner, float *to)
+{
+  const split_job *j = user;
+  const cpu_kernel_implicit_plan *p = j->p;
+  for (int64_t at = 0, here; at < inner; at += here) {
+    here = of_run(p, k + at, inner - at);
+    const float *from = j->rhs + tap_of(j, k + at)->other +
+                        (k + at) % p->run * p->b_row + first * p->b_column;
+    if (p->b_row == 1) {
+      for (int64_t i = 0; i < n; i++) {
+        copy(to + i * inner + at, from + i * p->b_column, here);
+      }
+    } else {
+      for (int64_t i = 0; i < here; i++) {
+        copy(to + (at + i) * CPU_KERNEL_SPLIT_LINES, from + i * p->b_row, n);
+      }
+    }
+  }
+}
+
+// Where the product's rows begin in the result.
+static void list_rows(const split_job *j, int64_t m, int64_t *out)
+{
+  const cpu_kernel_implicit_plan *p = j->p;
+  for (int64_t i = 0, n; i < m; i += n) {
+    if (p->transposed) {
+      n = p->run;
+      const int64_t row = tap_of(j, i)->other;
+      for (int64_t q = 0; q < n; q++) out[i + q] = row + q * p->n;
+    } else {
+      n = m - i < INNER ? m - i : INNER;
+      const cpu_kernel_implicit_point *points = points_of(j, i, n);
+      for (int64_t q = 0; q < n; q++) out[i + q] = points[q].row;
+    }
+  }
+}
+
+static bool run_class(split_job *j, int64_t *rows, float *out,
+                      unsigned char *memory)
+{
+  const cpu_kernel_implicit_plan *p = j->p;
+  const split_sizes size = sizes_of(p, j->c);
+  for (int i = 0; i < cpu_threads_size(j->pool); i++) j->points[i].n = 0;
+  cpu_kernel_split s = { .m = size.m,
+                         .n = size.n,
+                         .k = size.k,
+                         .a = j->lhs,
+                         .a_row = p->transposed ? 1 : p->run,
+                         .a_column = p->transposed ? p->run : 1,
+                         .b = j->rhs,
+                         .b_row = p->b_row,
+                         .b_column = p->b_column,
+                         .gather_a =
+                             p->transposed ? gather_taps : gather_points,
+                         .gather_b = p->transposed ? NULL : gather_weights,
+                         .user = j,
+                         .c = out,
+                         .c_rows = rows };
+  list_rows(j, size.m, rows);
+  if (size.k > 0) return cpu_kernel_split_run(&s, j->pool, memory);
+  for (int64_t i = 0; i < size.m; i++) copy(out + rows[i], NULL, size.n);
+  return true;
+}
+
+calx_status *cpu_kernel_implicit_run_split(const cpu_kernel *kernel,
+                                           cpu_threads *pool, const void *lhs,
+                                           const void *rhs, void *out,
+                                           unsigned char *scratch)
+{
+  const cpu_kernel_implicit_plan *p = kernel->plan;
+  split_job j = { .p = p,
+                  .pool = pool,
+                  .lhs = lhs,
+                  .rhs = rhs,
+                  .points = (listed *)(void *)(scratch + p->listed_at) };
+  int64_t *rows = (int64_t *)(void *)(scratch + p->row_starts_at);
+  bool finite = true;
+  for (int i = 0; i < p->n_classes && finite; i++) {
+    j.c = &p->classes[i];
+    finite = run_class(&j, rows, out, scratch);
+  }
+  return finite ? NULL
+                : cpu_kernel_implicit_run(kernel, pool, lhs, rhs, out, scratch);
+}
+
+// ---- planning ---------------------------------------------------------------
+
+// Below, packing takes longer than it saves.
+#define LEAST_ROWS 256
+#define LEAST_COLUMNS 128
+#define LEAST_INNER 128
+#define LEAST_RUN 16
+
+bool cpu_kernel_implicit_splits(int64_t rows, int64_t columns, int64_t inner)
+{
+  return cpu_kernel_has_tiles() && rows >= LEAST_ROWS &&
+         columns >= LEAST_COLUMNS && inner >= LEAST_INNER;
+}
+
+bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
+                                    cpu_kernel_implicit_plan *p)
+{
+  int64_t rows = 0, most = 0;
+  for (int i = 0; i < p->n_classes; i++) {
+    const split_sizes size = sizes_of(p, &p->classes[i]);
+    rows += size.m;
+    if (size.m > most) most = size.m;
+    if (size.k != 0 &&
+        !cpu_kernel_implicit_splits(LEAST_ROWS, size.n, size.k)) {
+      return false;
+    }
+  }
+  if (rows < LEAST_ROWS || p->run < LEAST_RUN) return false;
+  const size_t before = kernel->scratch;
+  kernel->scratch = 0;
+  (void)cpu_kernel_reserve(kernel, cpu_kernel_split_scratch(kernel->threads));
+  p->listed_at =
+      cpu_kernel_reserve(kernel, sizeof(listed) * (size_t)kernel->threads);
+  p->row_starts_at = cpu_kernel_reserve(kernel, sizeof(int64_t) * (size_t)most);
+  if (kernel->scratch < before) kernel->scratch = before;
+  return true;
+}
