@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "case.h"
+#include "kernel/conv.h"
 #include "kernel/matmul.h"
 #include "kernel/onednn.h"
 #include "support/skip.h"
@@ -221,6 +222,40 @@ static void infinities_and_nans(void **state)
   free_matrices(&x);
 }
 
+// As loops compute it.
+static void convolutions_with_infinities(void **state)
+{
+  (void)state;
+  static const cx_hlo_elem f32[3] = { CX_HLO_F32, CX_HLO_F32, CX_HLO_F32 };
+  size_t infinities = 0;
+  cpu_threads *pool;
+  assert_null(cpu_threads_new(2, &pool));
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    pick_seed(seed);
+    kernel_case c;
+    split_conv_case(&c, f32);
+    float *lhs = (float *)(void *)c.lhs.data;
+    lhs[c.lhs.n / 2] = INFINITY;
+    cpu_kernel_desc desc;
+    assert_true(cpu_kernel_describe(c.op, &desc));
+    desc.words[1] = CPU_KERNEL_CONV_CHOICE_LOOPS;
+    float *want = new_matrix((int64_t)c.out.n), *got = (void *)c.out.data;
+    desc_run(&desc, pool, lhs, c.rhs.data, want);
+    desc.words[1] = CPU_KERNEL_CONV_CHOICE_IMPLICIT;
+    desc_run(&desc, pool, lhs, c.rhs.data, got);
+    for (size_t i = 0; i < c.out.n; i++) {
+      infinities += isinf(want[i]) != 0;
+      assert_true(isfinite(want[i]) ? fabsf(got[i] - want[i]) < 1e-3F
+                  : isnan(want[i])  ? isnan(got[i])
+                                    : got[i] == want[i]);
+    }
+    free(want);
+    case_free(&c);
+  }
+  cpu_threads_free(pool);
+  assert_true(infinities > 100);
+}
+
 static void which_are_split(void **state)
 {
   (void)state;
@@ -257,6 +292,7 @@ int main(void)
     cmocka_unit_test(numbers_of_all_sizes),
     cmocka_unit_test(subnormal_numbers),
     cmocka_unit_test(infinities_and_nans),
+    cmocka_unit_test(convolutions_with_infinities),
     cmocka_unit_test(which_are_split),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
