@@ -40,7 +40,15 @@ typedef struct cpu_kernel_dot_plan {
   size_t panels_at, panels_each;
 } cpu_kernel_dot_plan;
 
+// Sets the plan's sizes and type; false: the description contradicts itself.
+bool cpu_kernel_dot_is_sound(const cpu_kernel_dot_desc *d,
+                             cpu_kernel_dot_plan *p);
 cpu_kernel_run_fn cpu_kernel_dot_run;
+// Elements of the right operand, packed for loops: panels of packed.h, and
+// behind them those of split.h, whatever the processor.
+int64_t cpu_kernel_dot_packed_elements(int64_t n, int64_t k);
+// Whether the latter are packed or, unless `packs`, used.
+bool cpu_kernel_dot_packed_splits(const cpu_kernel_dot_plan *p, bool packs);
 // dot_packed.c: packs the right operand, which is the only one; multiplies.
 cpu_kernel_run_fn cpu_kernel_dot_pack, cpu_kernel_dot_run_packed;
 

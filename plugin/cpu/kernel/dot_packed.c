@@ -80,6 +80,53 @@ static packed_run run_of(const cpu_kernel_dot_plan *p, cpu_threads *pool)
                    .pool = pool };
 }
 
+// ---- on AMX -----------------------------------------------------------------
+
+// A band of 32 rows takes as long if some miss. With fewer inner elements or
+// columns packing the rows takes too long.
+#define SPLIT_ROWS 24
+#define SPLIT_BAND 32
+#define SPLIT_COLUMNS 256
+#define SPLIT_INNER 128
+
+static bool splits(int64_t n, int64_t k)
+{
+  return n >= SPLIT_COLUMNS && k >= SPLIT_INNER;
+}
+
+bool cpu_kernel_dot_packed_splits(const cpu_kernel_dot_plan *p, bool packs)
+{
+  const int64_t missing = SPLIT_BAND - 1 - (p->m + SPLIT_BAND - 1) % SPLIT_BAND;
+  return cpu_kernel_has_tiles() && splits(p->n, p->k) &&
+         (packs || (p->m >= SPLIT_ROWS && missing <= p->m / 3));
+}
+
+int64_t cpu_kernel_dot_packed_elements(int64_t n, int64_t k)
+{
+  const int64_t split = splits(n, k) ? cpu_kernel_split_packed_bytes(n, k) : 0;
+  return cpu_kernel_packed_elements(n, k) + split / (int64_t)sizeof(float);
+}
+
+static cpu_kernel_split split_of(const cpu_kernel_dot_plan *p, const void *a,
+                                 const void *b, float *packed, void *c)
+{
+  const cpu_kernel_dot_factor *l = &p->factors[0], *r = &p->factors[1];
+  float *behind = packed + cpu_kernel_packed_elements(p->n, p->k);
+  return (cpu_kernel_split){ .m = p->m,
+                             .n = p->n,
+                             .k = p->k,
+                             .a = a,
+                             .b = b,
+                             .a_row = l->row,
+                             .a_column = l->column,
+                             .b_row = r->row,
+                             .b_column = r->column,
+                             .packed = (unsigned char *)behind,
+                             .c = c };
+}
+
+// ---- running ----------------------------------------------------------------
+
 calx_status *cpu_kernel_dot_pack(const cpu_kernel *kernel, cpu_threads *pool,
                                  const void *lhs, const void *rhs, void *out,
                                  unsigned char *scratch)
@@ -93,6 +140,10 @@ calx_status *cpu_kernel_dot_pack(const cpu_kernel *kernel, cpu_threads *pool,
   const int64_t each = p->n * p->k / r.product.parts;
   cpu_threads_for(pool, r.product.parts, PACK_WORTH / (each + 1) + 1,
                   pack_parts, &r);
+  if (p->split) {
+    const cpu_kernel_split s = split_of(p, NULL, lhs, out, NULL);
+    cpu_kernel_split_pack(&s, pool);
+  }
   return NULL;
 }
 
@@ -102,6 +153,12 @@ calx_status *cpu_kernel_dot_run_packed(const cpu_kernel *kernel,
                                        unsigned char *scratch)
 {
   const cpu_kernel_dot_plan *p = kernel->plan;
+  if (p->split) {
+    // What is packed is only read.
+    const cpu_kernel_split s =
+        split_of(p, lhs, NULL, (void *)(uintptr_t)rhs, out);
+    if (cpu_kernel_split_run(&s, pool, scratch + p->panels_at)) return NULL;
+  }
   packed_run r = run_of(p, pool);
   r.product.a = lhs;
   r.product.b = rhs;
@@ -148,7 +205,7 @@ int64_t cpu_kernel_dot_pack_of(cpu_kernel_desc *io_product,
   *out_pack = x.desc;
   x.dot.packed = CPU_KERNEL_DOT_PACKED;
   *io_product = x.desc;
-  return cpu_kernel_packed_elements(x.dot.columns[0], x.dot.inner[0]);
+  return cpu_kernel_dot_packed_elements(x.dot.columns[0], x.dot.inner[0]);
 }
 
 size_t cpu_kernel_dot_sizes(const cpu_kernel_desc *desc,
@@ -163,7 +220,7 @@ size_t cpu_kernel_dot_sizes(const cpu_kernel_desc *desc,
   }
   const int64_t m = x.dot.rows[0], n = x.dot.columns[0], k = x.dot.inner[0];
   const size_t bytes = sizeof(float);
-  const size_t all = (size_t)cpu_kernel_packed_elements(n, k) * bytes;
+  const size_t all = (size_t)cpu_kernel_dot_packed_elements(n, k) * bytes;
   if (packed == CPU_KERNEL_DOT_PACK) {
     sizes[0] = (size_t)(n * k) * bytes;
     sizes[1] = all;

@@ -15,45 +15,6 @@
 // Inner elements of which all columns are packed at a time.
 #define RUN 8
 
-// ---- points and taps --------------------------------------------------------
-
-void cpu_kernel_implicit_list(const cpu_kernel_implicit_class *c, int64_t first,
-                              int64_t n, cpu_kernel_implicit_point *out)
-{
-  int64_t at[CPU_KERNEL_IMPLICIT_DIMS + 1];
-  for (int i = c->n_lines - 1; i >= 0; i--) {
-    at[i] = first % c->lines[i].size;
-    first /= c->lines[i].size;
-  }
-  for (int64_t p = 0; p < n; p++) {
-    cpu_kernel_implicit_point x = { .row = c->row };
-    for (int i = 0; i < c->n_lines; i++) {
-      const cpu_kernel_implicit_line *l = &c->lines[i];
-      x.image += at[i] * l->image;
-      x.row += at[i] * l->row;
-      if (l->dim >= 0) x.at[l->dim] = at[i] * l->step;
-    }
-    out[p] = x;
-    for (int i = c->n_lines - 1; i >= 0 && ++at[i] == c->lines[i].size; i--) {
-      at[i] = 0;
-    }
-  }
-}
-
-const float *cpu_kernel_implicit_address(const cpu_kernel_implicit_plan *p,
-                                         const float *input,
-                                         const cpu_kernel_implicit_point *x,
-                                         const cpu_kernel_implicit_tap *t)
-{
-  int64_t offset = x->image;
-  for (int i = 0; i < CPU_KERNEL_IMPLICIT_DIMS; i++) {
-    const int64_t at = x->at[i] + t->shift[i];
-    if (at < 0 || at >= p->in[i]) return NULL;
-    offset += at * p->stride[i];
-  }
-  return input + offset;
-}
-
 // ---- packing ----------------------------------------------------------------
 
 // In place of rows outside of the input.
@@ -310,12 +271,15 @@ static void run_tasks(void *user, int64_t lo, int64_t hi)
   }
 }
 
-calx_status *cpu_kernel_implicit_run(const cpu_kernel *kernel,
-                                     cpu_threads *pool, const void *lhs,
-                                     const void *rhs, void *out,
-                                     unsigned char *scratch)
+static calx_status *run_implicit(const cpu_kernel *kernel, cpu_threads *pool,
+                                 const void *lhs, const void *rhs, void *out,
+                                 unsigned char *scratch)
 {
   const cpu_kernel_implicit_plan *p = kernel->plan;
+  if (p->split &&
+      cpu_kernel_implicit_run_split(p, pool, lhs, rhs, out, scratch)) {
+    return NULL;
+  }
   implicit_job j = {
     .p = p, .pool = pool, .lhs = lhs, .rhs = rhs, .out = out, .scratch = scratch
   };
@@ -376,6 +340,15 @@ static void free_plan(void *user)
   cx_free(p);
 }
 
+static const char *name_of(const cpu_kernel_implicit_plan *p)
+{
+  if (p->split) {
+    return p->transposed ? "split transposed implicit product"
+                         : "split implicit product";
+  }
+  return p->transposed ? "transposed implicit product" : "implicit product";
+}
+
 void cpu_kernel_implicit_set(cpu_kernel *kernel, cpu_kernel_implicit_plan *p)
 {
   p->loops = cpu_kernel_packed_get();
@@ -385,14 +358,7 @@ void cpu_kernel_implicit_set(cpu_kernel *kernel, cpu_kernel_implicit_plan *p)
   divide(p, kernel->threads);
   plan_scratch(p);
   (void)cpu_kernel_reserve(kernel, p->each * (size_t)kernel->threads);
-  if (cpu_kernel_implicit_plan_split(kernel, p)) {
-    cpu_kernel_set(kernel, cpu_kernel_implicit_run_split, p,
-                   p->transposed ? "split transposed implicit product"
-                                 : "split implicit product");
-  } else {
-    cpu_kernel_set(
-        kernel, cpu_kernel_implicit_run, p,
-        p->transposed ? "transposed implicit product" : "implicit product");
-  }
+  p->split = cpu_kernel_implicit_plan_split(kernel, p);
+  cpu_kernel_set(kernel, run_implicit, p, name_of(p));
   kernel->free_plan = free_plan;
 }

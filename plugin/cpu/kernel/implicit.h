@@ -68,7 +68,7 @@ typedef struct cpu_kernel_implicit_plan {
   int64_t blocks, parts;
   // In a thread's scratch, of `each` bytes.
   size_t points_at, panels_at, rows_at, segments_at, each;
-  // Of implicit_split.c: in all scratch.
+  bool split;  // by implicit_split.c, if it can; where, in all scratch
   size_t listed_at, row_starts_at;
 } cpu_kernel_implicit_plan;
 
@@ -76,7 +76,7 @@ typedef struct cpu_kernel_implicit_plan {
 // are described, and reserves scratch. The kernel frees the plan.
 void cpu_kernel_implicit_set(cpu_kernel *kernel, cpu_kernel_implicit_plan *p);
 
-// ---- implicit.c and implicit_split.c ----
+// ---- implicit_points.c ----
 
 // Sets out to `n` points from `first` on.
 void cpu_kernel_implicit_list(const cpu_kernel_implicit_class *c, int64_t first,
@@ -86,11 +86,18 @@ const float *cpu_kernel_implicit_address(const cpu_kernel_implicit_plan *p,
                                          const float *input,
                                          const cpu_kernel_implicit_point *x,
                                          const cpu_kernel_implicit_tap *t);
-cpu_kernel_run_fn cpu_kernel_implicit_run, cpu_kernel_implicit_run_split;
+
+// ---- implicit_split.c ----
+
 // Whether products of these sizes are faster split (split.h) on this processor.
 bool cpu_kernel_implicit_splits(int64_t rows, int64_t columns, int64_t inner);
 // Reserves scratch for it. False: it does not pay.
 bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
                                     cpu_kernel_implicit_plan *p);
+// False: an operand has an infinity or NaN; then the result is undefined.
+bool cpu_kernel_implicit_run_split(const cpu_kernel_implicit_plan *p,
+                                   cpu_threads *pool, const float *lhs,
+                                   const float *rhs, float *out,
+                                   unsigned char *scratch);
 
 #endif

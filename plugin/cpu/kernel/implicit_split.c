@@ -10,17 +10,17 @@
 
 // Points that a thread has listed: those of consecutive bands are often the
 // same.
-typedef struct listed {
+typedef struct listed_points {
   int64_t first, n;
   cpu_kernel_implicit_point of[INNER];
-} listed;
+} listed_points;
 
 typedef struct split_job {
   const cpu_kernel_implicit_plan *p;
   const cpu_kernel_implicit_class *c;
   cpu_threads *pool;
   const float *lhs, *rhs;
-  listed *points;  // of each thread
+  listed_points *points;  // of each thread
 } split_job;
 
 // Rows, columns and inner elements of the product of a class.
@@ -39,7 +39,7 @@ static split_sizes sizes_of(const cpu_kernel_implicit_plan *p,
 static const cpu_kernel_implicit_point *points_of(const split_job *j,
                                                   int64_t first, int64_t n)
 {
-  listed *l = &j->points[cpu_kernel_rank(j->pool)];
+  listed_points *l = &j->points[cpu_kernel_rank(j->pool)];
   if (l->first != first || l->n != n) {
     cpu_kernel_implicit_list(j->c, first, n, l->of);
     l->first = first;
@@ -171,25 +171,23 @@ static bool run_class(split_job *j, int64_t *rows, float *out,
   return true;
 }
 
-calx_status *cpu_kernel_implicit_run_split(const cpu_kernel *kernel,
-                                           cpu_threads *pool, const void *lhs,
-                                           const void *rhs, void *out,
-                                           unsigned char *scratch)
+bool cpu_kernel_implicit_run_split(const cpu_kernel_implicit_plan *p,
+                                   cpu_threads *pool, const float *lhs,
+                                   const float *rhs, float *out,
+                                   unsigned char *scratch)
 {
-  const cpu_kernel_implicit_plan *p = kernel->plan;
   split_job j = { .p = p,
                   .pool = pool,
                   .lhs = lhs,
                   .rhs = rhs,
-                  .points = (listed *)(void *)(scratch + p->listed_at) };
+                  .points = (listed_points *)(void *)(scratch + p->listed_at) };
   int64_t *rows = (int64_t *)(void *)(scratch + p->row_starts_at);
   bool finite = true;
   for (int i = 0; i < p->n_classes && finite; i++) {
     j.c = &p->classes[i];
     finite = run_class(&j, rows, out, scratch);
   }
-  return finite ? NULL
-                : cpu_kernel_implicit_run(kernel, pool, lhs, rhs, out, scratch);
+  return finite;
 }
 
 // ---- planning ---------------------------------------------------------------
@@ -223,8 +221,8 @@ bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
   const size_t before = kernel->scratch;
   kernel->scratch = 0;
   (void)cpu_kernel_reserve(kernel, cpu_kernel_split_scratch(kernel->threads));
-  p->listed_at =
-      cpu_kernel_reserve(kernel, sizeof(listed) * (size_t)kernel->threads);
+  p->listed_at = cpu_kernel_reserve(
+      kernel, sizeof(listed_points) * (size_t)kernel->threads);
   p->row_starts_at = cpu_kernel_reserve(kernel, sizeof(int64_t) * (size_t)most);
   if (kernel->scratch < before) kernel->scratch = before;
   return true;

@@ -37,12 +37,39 @@ typedef struct cpu_kernel_split {
   // If the operand is no such matrix; NULL: it is.
   cpu_kernel_split_gather *gather_a, *gather_b;
   void *user;
+  unsigned char *packed;  // what cpu_kernel_split_pack() made of b; or NULL
   float *c;
   const int64_t *c_rows;  // where c's rows begin; NULL: they are n apart
 } cpu_kernel_split;
 
-// The next two only where cpu_kernel_has_tiles(). Bytes, aligned to 64.
+// Of one block of inner elements, and of 32 of them.
+#define CPU_KERNEL_SPLIT_HEADER 64
+#define CPU_KERNEL_SPLIT_STEP_BYTES 6144
+
+// Bytes of 32 columns of b, of one of the equal blocks of inner elements.
+static inline int64_t cpu_kernel_split_panel_bytes(int64_t k)
+{
+  const int64_t steps = (k + 31) / 32;
+  const int64_t blocks =
+      (k + CPU_KERNEL_SPLIT_INNER - 1) / CPU_KERNEL_SPLIT_INNER;
+  return CPU_KERNEL_SPLIT_HEADER +
+         (steps + blocks - 1) / blocks * CPU_KERNEL_SPLIT_STEP_BYTES;
+}
+
+// Of b, if it is packed for many products; a multiple of 64.
+static inline int64_t cpu_kernel_split_packed_bytes(int64_t n, int64_t k)
+{
+  return (n + CPU_KERNEL_SPLIT_LINES - 1) / CPU_KERNEL_SPLIT_LINES *
+         ((k + CPU_KERNEL_SPLIT_INNER - 1) / CPU_KERNEL_SPLIT_INNER) *
+         cpu_kernel_split_panel_bytes(k);
+}
+
+// The rest only where cpu_kernel_has_tiles(). Memory is aligned to 64.
+
+// Bytes of scratch.
 size_t cpu_kernel_split_scratch(int threads);
+// Packs b, of a product without functions that gather; a and c are not used.
+void cpu_kernel_split_pack(const cpu_kernel_split *s, cpu_threads *pool);
 // False: an operand has an infinity or NaN, for which the sum of parts is not
 // defined. Then c is undefined.
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,

@@ -37,7 +37,7 @@ static void check_packed(cpu_threads *pool, int64_t m, int64_t n, int64_t k,
   desc_run(&desc, pool, x, y, plain);
   cpu_kernel_desc pack;
   const size_t elements = (size_t)cpu_kernel_dot_pack_of(&desc, &pack);
-  float *packed = malloc(elements * sizeof *packed);
+  float *packed = aligned_alloc(64, elements * sizeof *packed);
   desc_run(&pack, pool, y, y, packed);
   desc_run(&desc, pool, x, packed, got);
   for (int64_t i = 0; i < m; i++) {
@@ -62,9 +62,10 @@ static void check_packed(cpu_threads *pool, int64_t m, int64_t n, int64_t k,
 static void packed_operands(void **state)
 {
   (void)state;
-  static const int64_t sizes[][3] = { { 32, 64, 48 },  { 9, 100, 37 },
-                                      { 17, 93, 61 },  { 130, 70, 29 },
-                                      { 23, 65, 515 }, { 259, 64, 16 } };
+  static const int64_t sizes[][3] = { { 32, 64, 48 },   { 9, 100, 37 },
+                                      { 17, 93, 61 },   { 130, 70, 29 },
+                                      { 23, 65, 515 },  { 259, 64, 16 },
+                                      { 32, 290, 130 }, { 61, 257, 420 } };
   for (int threads = 1; threads <= 3; threads++) {
     cpu_threads *pool = new_pool(threads);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

@@ -222,6 +222,38 @@ static void infinities_and_nans(void **state)
   free_matrices(&x);
 }
 
+// Of a right operand that is packed for several products, with an infinity in
+// either operand or none.
+static void packed_operands(void **state)
+{
+  (void)state;
+  for (int which = 0; which < 3; which++) {
+    matrices x = new_matrices(32, 300, 420, which);
+    if (which == 0) *a_at(&x, 7, 400) = INFINITY;
+    if (which == 1) *b_at(&x, 400, 9) = -INFINITY;
+    cpu_kernel_desc pack,
+        desc = product_desc(x.m, x.n, x.k, x.a_turned, x.b_turned);
+    const int64_t elements = cpu_kernel_dot_pack_of(&desc, &pack);
+    float *packed = aligned_alloc(64, (size_t)elements * sizeof *packed);
+    assert_non_null(packed);
+    cpu_threads *pool;
+    assert_null(cpu_threads_new(which + 1, &pool));
+    desc_run(&pack, pool, x.b, x.b, packed);
+    desc_run(&desc, pool, x.a, packed, x.c);
+    check_specials(&x);
+    if (which == 2) check_rows(&x, 1);
+    cpu_kernel *kernel;
+    assert_null(cpu_kernel_new(&desc, pool, false, &kernel));
+    assert_string_equal(cpu_kernel_name(kernel), cpu_kernel_has_tiles()
+                                                     ? "packed split bf16"
+                                                     : "packed");
+    cpu_kernel_free(kernel);
+    cpu_threads_free(pool);
+    free(packed);
+    free_matrices(&x);
+  }
+}
+
 // As loops compute it.
 static void convolutions_with_infinities(void **state)
 {
@@ -292,6 +324,7 @@ int main(void)
     cmocka_unit_test(numbers_of_all_sizes),
     cmocka_unit_test(subnormal_numbers),
     cmocka_unit_test(infinities_and_nans),
+    cmocka_unit_test(packed_operands),
     cmocka_unit_test(convolutions_with_infinities),
     cmocka_unit_test(which_are_split),
   };
