@@ -15,13 +15,13 @@
 
 #define MOST_STEPS (CPU_KERNEL_SPLIT_INNER / STEP)  // of a block
 #define MOST_PANELS 16                              // of a part: 1.1 MB
-
 #define MOST_BYTES (sizeof(cpu_kernel_split_packed) + MOST_STEPS * STEP_BYTES)
 
+// Of each thread. Prefetching reads a step behind a band or panel.
 typedef struct scratch {
   _Alignas(64) float gathered[BAND * CPU_KERNEL_SPLIT_INNER];
   _Alignas(64) unsigned char band[MOST_BYTES];
-  _Alignas(64) unsigned char panels[MOST_PANELS * MOST_BYTES];
+  _Alignas(64) unsigned char panels[MOST_PANELS * MOST_BYTES + STEP_BYTES];
 } scratch;
 
 typedef struct job {
@@ -174,16 +174,23 @@ static void multiply_tiles(const job *j, const split_block *x,
   write_sums(j->s, x->k == 0, sums, band->exponent + panel->exponent, m, n);
 }
 
-// The first of the block's panels, which are packed unless all are.
-static unsigned char *find_panels(job *j, const split_block *x, scratch *t)
+static cpu_kernel_split_packed *panel_at(const job *j, unsigned char *panels,
+                                         int64_t i)
 {
-  const int64_t each = cpu_kernel_split_panel_bytes(j->s->k);
+  void *at = panels + i * cpu_kernel_split_panel_bytes(j->s->k);
+  return at;
+}
+
+// The first of the block's panels. They are packed here unless all of b is.
+static unsigned char *find_panels(const job *j, const split_block *x,
+                                  scratch *t)
+{
   if (j->s->packed != NULL) {
-    return j->s->packed + (x->number * j->n_panels + x->panel) * each;
+    return (unsigned char *)panel_at(j, j->s->packed,
+                                     x->number * j->n_panels + x->panel);
   }
   for (int64_t p = x->panel; p < x->last_panel; p++) {
-    unsigned char *to = t->panels + (p - x->panel) * each;
-    pack_panel(j, x, p, t->gathered, (cpu_kernel_split_packed *)(void *)to);
+    pack_panel(j, x, p, t->gathered, panel_at(j, t->panels, p - x->panel));
   }
   return t->panels;
 }
@@ -196,11 +203,7 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
     pack_band(j, x, i, t->gathered, band);
     finish_stores();
     for (int64_t p = x->panel; p < x->last_panel; p++) {
-      const cpu_kernel_split_packed *panel =
-          (cpu_kernel_split_packed *)(void *)(panels +
-                                              (p - x->panel) *
-                                                  cpu_kernel_split_panel_bytes(
-                                                      j->s->k));
+      const cpu_kernel_split_packed *panel = panel_at(j, panels, p - x->panel);
       if (isnan(band->exponent + panel->exponent)) {
         atomic_store(&j->special, true);
         return;
@@ -235,9 +238,9 @@ size_t cpu_kernel_split_scratch(int threads)
   return sizeof(scratch) * (size_t)threads;
 }
 
-// Every thread gets as many parts, unless they are many. Each more part costs
-// packing rows or columns again.
-#define MANY_PARTS 4  // for each thread
+// Each thread gets as many parts as the others, or has so many that it does not
+// matter. Not more than that: for each part rows and columns are packed again.
+#define MANY_PARTS 4
 
 static void divide(job *j)
 {
@@ -282,10 +285,7 @@ static void pack_panels(void *user, int64_t lo, int64_t hi)
   for (int64_t i = lo; i < hi; i++) {
     split_block x;
     set_block(j, i / j->n_panels, &x);
-    unsigned char *to =
-        j->s->packed + i * cpu_kernel_split_panel_bytes(j->s->k);
-    pack_panel(j, &x, i % j->n_panels, NULL,
-               (cpu_kernel_split_packed *)(void *)to);
+    pack_panel(j, &x, i % j->n_panels, NULL, panel_at(j, j->s->packed, i));
   }
 }
 
