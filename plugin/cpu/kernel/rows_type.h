@@ -93,10 +93,11 @@ INLINE void NAME(set_panel_rows)(const cpu_kernel_rows *r, const T *b,
   }
 }
 
-// Rows [p, p + q) of b, several side by side.
-INLINE void NAME(add_long_rows)(const cpu_kernel_rows *r, const T *b,
-                                const float *a, int64_t columns, int64_t q,
-                                float *part)
+// Rows [p, p + q) of b, several side by side. It is called in two places and
+// has 10 to 30 KB.
+static __attribute__((noinline)) void NAME(add_long_rows)(
+    const cpu_kernel_rows *r, const T *b, const float *a, int64_t columns,
+    int64_t q, float *part)
 {
   int64_t p = 0;
   for (; p + BESIDE <= q; p += BESIDE) {
