@@ -201,11 +201,11 @@ static form form_of(const cpu_kernel_conv_desc *d,
 #define LEAST_COLUMNS 32
 #define LEAST_FLOPS 4e6
 // With more pixels oneDNN's copies of the weights cost little, but split
-// products are faster than all of its algorithms but Winograd's, which has no
-// strides.
+// products are faster than all of its algorithms but Winograd's, which has
+// neither strides nor dilation.
 #define MOST_PIXELS 512
 
-static bool is_strided(const cpu_kernel_conv_desc *d)
+static bool is_strided_or_dilated(const cpu_kernel_conv_desc *d)
 {
   bool is = false;
   for (int64_t i = 0; i < d->n_dims; i++) {
@@ -229,7 +229,7 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
                             : m->kernel;
   }
   const bool split =
-      is_strided(d) &&
+      is_strided_or_dilated(d) &&
       cpu_kernel_implicit_splits(is == FORWARD ? pixels : run, d->kernel_out,
                                  is == FORWARD ? run : pixels);
   return is != NEITHER && run >= LEAST_RUN && d->kernel_out >= LEAST_COLUMNS &&

@@ -41,6 +41,7 @@ static void use_onednn(const product *q, const cpu_kernel_gemm *g)
   cpu_kernel_onednn_leave(d);
 }
 
+// False: an operand has an infinity or NaN.
 static bool use_split(const product *q, const cpu_kernel_gemm *g)
 {
   const cpu_kernel_split s = { .m = g->m,

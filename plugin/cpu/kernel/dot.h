@@ -47,7 +47,8 @@ cpu_kernel_run_fn cpu_kernel_dot_run;
 // Elements of the right operand, packed for loops: panels of packed.h, and
 // behind them those of split.h, whatever the processor.
 int64_t cpu_kernel_dot_packed_elements(int64_t n, int64_t k);
-// Whether the latter are packed or, unless `packs`, used.
+// Whether a kernel that packs makes split.h's panels too; if not `packs`,
+// whether one that multiplies uses them.
 bool cpu_kernel_dot_packed_splits(const cpu_kernel_dot_plan *p, bool packs);
 // dot_packed.c: packs the right operand, which is the only one; multiplies.
 cpu_kernel_run_fn cpu_kernel_dot_pack, cpu_kernel_dot_run_packed;

@@ -1,5 +1,5 @@
 // kernel/dot_packed: packs the right operand of products for all products of a
-// loop; multiplies by what is packed.
+// loop; multiplies by what is packed. On AMX it is also packed for split.h.
 #include "kernel/dot.h"
 #include "kernel/packed.h"
 
@@ -82,10 +82,9 @@ static packed_run run_of(const cpu_kernel_dot_plan *p, cpu_threads *pool)
 
 // ---- on AMX -----------------------------------------------------------------
 
-// A band of 32 rows takes as long if some miss. With fewer inner elements or
-// columns packing the rows takes too long.
+// 32 rows take as long if some of them are missing. With fewer inner elements
+// or columns packing the rows takes too long.
 #define SPLIT_ROWS 24
-#define SPLIT_BAND 32
 #define SPLIT_COLUMNS 256
 #define SPLIT_INNER 128
 
@@ -96,7 +95,8 @@ static bool splits(int64_t n, int64_t k)
 
 bool cpu_kernel_dot_packed_splits(const cpu_kernel_dot_plan *p, bool packs)
 {
-  const int64_t missing = SPLIT_BAND - 1 - (p->m + SPLIT_BAND - 1) % SPLIT_BAND;
+  const int64_t lines = CPU_KERNEL_SPLIT_LINES;
+  const int64_t missing = (lines - p->m % lines) % lines;
   return cpu_kernel_has_tiles() && splits(p->n, p->k) &&
          (packs || (p->m >= SPLIT_ROWS && missing <= p->m / 3));
 }

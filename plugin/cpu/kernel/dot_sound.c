@@ -1,4 +1,5 @@
-// kernel/dot_sound: whether a described dot_general does not contradict itself.
+// kernel/dot_sound: whether a described dot_general does not contradict itself,
+// and its number of operations.
 #include "kernel/dot.h"
 
 // The product of the sizes; false: above the bound, in which a size of 0 counts

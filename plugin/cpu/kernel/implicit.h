@@ -11,7 +11,8 @@
 //                  elements
 //
 // Blocks of the right operand are copied; of the left one only if it is
-// transposed. oneDNN copies all weights of a convolution in each run.
+// transposed, or if the product is large and the processor has AMX
+// (implicit_split.c). oneDNN copies all weights of a convolution in each run.
 #ifndef CPU_KERNEL_IMPLICIT_H
 #define CPU_KERNEL_IMPLICIT_H
 

@@ -1,5 +1,5 @@
-// kernel/implicit_split: implicit products on AMX (split.h), which packs the
-// rows that this copies from where a point's taps are.
+// kernel/implicit_split: implicit products on AMX: copies rows and columns from
+// where the points' taps are, and split.h packs and multiplies them.
 #include <string.h>
 
 #include "kernel/implicit.h"
@@ -60,6 +60,7 @@ static const cpu_kernel_implicit_tap *tap_of(const split_job *j, int64_t at)
   return &j->p->taps[j->c->first_tap + at / j->p->run];
 }
 
+// from: NULL: zeros.
 static void copy(float *to, const float *from, int64_t n)
 {
   if (from == NULL) {
@@ -67,6 +68,15 @@ static void copy(float *to, const float *from, int64_t n)
   } else {
     memcpy(to, from, sizeof *to * (size_t)n);
   }
+}
+
+// A point's n elements of the run of tap t, from the one after `skip` on.
+static void copy_run(const split_job *j, const cpu_kernel_implicit_point *x,
+                     const cpu_kernel_implicit_tap *t, int64_t skip, int64_t n,
+                     float *to)
+{
+  const float *from = cpu_kernel_implicit_address(j->p, j->lhs, x, t);
+  copy(to, from == NULL ? NULL : from + skip, n);
 }
 
 // Rows are points: of each, runs of elements of some taps.
@@ -78,11 +88,9 @@ static void gather_points(void *user, int64_t first, int64_t n, int64_t k,
   for (int64_t at = 0, here; at < inner; at += here) {
     here = of_run(j->p, k + at, inner - at);
     const cpu_kernel_implicit_tap *t = tap_of(j, k + at);
+    const int64_t skip = (k + at) % j->p->run;
     for (int64_t i = 0; i < n; i++) {
-      const float *from =
-          cpu_kernel_implicit_address(j->p, j->lhs, &points[i], t);
-      copy(to + i * inner + at,
-           from == NULL ? NULL : from + (k + at) % j->p->run, here);
+      copy_run(j, &points[i], t, skip, here, to + i * inner + at);
     }
   }
 }
@@ -96,11 +104,10 @@ static void gather_taps(void *user, int64_t first, int64_t n, int64_t k,
   for (int64_t at = 0, here; at < n; at += here) {
     here = of_run(j->p, first + at, n - at);
     const cpu_kernel_implicit_tap *t = tap_of(j, first + at);
+    const int64_t skip = (first + at) % j->p->run;
     for (int64_t i = 0; i < inner; i++) {
-      const float *from =
-          cpu_kernel_implicit_address(j->p, j->lhs, &points[i], t);
-      copy(to + i * CPU_KERNEL_SPLIT_LINES + at,
-           from == NULL ? NULL : from + (first + at) % j->p->run, here);
+      copy_run(j, &points[i], t, skip, here,
+               to + i * CPU_KERNEL_SPLIT_LINES + at);
     }
   }
 }
@@ -218,6 +225,7 @@ bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
     }
   }
   if (rows < LEAST_ROWS || p->run < LEAST_RUN) return false;
+  // The same scratch serves implicit.c, if an operand has an infinity or NaN.
   const size_t before = kernel->scratch;
   kernel->scratch = 0;
   (void)cpu_kernel_reserve(kernel, cpu_kernel_split_scratch(kernel->threads));

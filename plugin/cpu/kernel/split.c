@@ -50,9 +50,9 @@ static void set_block(const job *j, int64_t number, split_block *x)
 // ---- packing ----------------------------------------------------------------
 
 // Sets where the lines begin; copies them if there is a function for it.
-static void find(const cpu_kernel_split *s, const float *operand,
-                 cpu_kernel_split_gather *gather, int64_t first, int64_t k,
-                 float *to, cpu_kernel_split_lines *io_l)
+static void find_lines(const cpu_kernel_split *s, const float *operand,
+                       cpu_kernel_split_gather *gather, int64_t first,
+                       int64_t k, float *to, cpu_kernel_split_lines *io_l)
 {
   if (gather == NULL) {
     io_l->from = operand + first * io_l->apart + k * io_l->next;
@@ -77,7 +77,7 @@ static void pack_panel(const job *j, const split_block *x, int64_t panel,
                                .apart = s->b_column,
                                .next = s->b_row,
                                .pairs = true };
-  find(s, s->b, s->gather_b, first, x->k, gathered, &l);
+  find_lines(s, s->b, s->gather_b, first, x->k, gathered, &l);
   cpu_kernel_split_pack_lines(&l, to);
 }
 
@@ -90,7 +90,7 @@ static void pack_band(const job *j, const split_block *x, int64_t band,
                                .inner = x->inner,
                                .apart = s->a_row,
                                .next = s->a_column };
-  find(s, s->a, s->gather_a, first, x->k, gathered, &l);
+  find_lines(s, s->a, s->gather_a, first, x->k, gathered, &l);
   cpu_kernel_split_pack_lines(&l, to);
 }
 
@@ -116,7 +116,7 @@ static void write_sums(const cpu_kernel_split *s, bool first, const float *sums,
   }
 }
 
-// Into the first cache: a part of the next step.
+// Reads a tile of the next step of both into the first cache.
 static inline void prefetch(const unsigned char *a, const unsigned char *b)
 {
   for (int64_t i = 0; i < TILE; i += 64) {
@@ -131,6 +131,7 @@ static inline void prefetch(const unsigned char *a, const unsigned char *b)
 #define LOAD_B(part)                          \
   _tile_loadd(B0, b + ((part)-1) * TILE, 64); \
   _tile_loadd(B1, b + (PARTS + (part)-1) * TILE, 64)
+// number: of the next step's six tiles the one that is read ahead.
 #define MULTIPLY(number)                          \
   prefetch(a + (number)*TILE, b + (number)*TILE); \
   _tile_dpbf16ps(C00, A0, B0);                    \

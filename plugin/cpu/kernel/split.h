@@ -1,11 +1,12 @@
 // kernel/split: matrix products of f32 on AMX, which multiplies bf16.
 //
 // A number of f32 is the sum of three of bf16, of 8 bits each: x = x1 + x2 +
-// x3. A product is the sum of the six products of parts that f32 has bits for:
+// x3. Of a product the six products of parts that
+// count in f32 are added:
 //
 //   a b = a1 b1 + a1 b2 + a2 b1 + a2 b2 + a1 b3 + a3 b1
 //
-// The parts that are left out are less than 2^-24 of it. AMX adds in f32.
+// The three that are left out are about 2^-24 of it at most. AMX adds in f32.
 // (Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence
 // Datatype For Higher-Precision Computations, 2019.)
 //
@@ -21,6 +22,8 @@
 // Inner elements and rows or columns that are packed at a time.
 #define CPU_KERNEL_SPLIT_INNER 384
 #define CPU_KERNEL_SPLIT_LINES 32
+// Inner elements that one instruction multiplies.
+#define CPU_KERNEL_SPLIT_STEP 32
 
 // Copies rows or columns [first, first + n) of an operand and their inner
 // elements [k, k + inner). If inner elements are next to each other in the
@@ -42,14 +45,15 @@ typedef struct cpu_kernel_split {
   const int64_t *c_rows;  // where c's rows begin; NULL: they are n apart
 } cpu_kernel_split;
 
-// Of one block of inner elements, and of 32 of them.
+// Bytes of 32 packed columns: of a header, and of each step.
 #define CPU_KERNEL_SPLIT_HEADER 64
 #define CPU_KERNEL_SPLIT_STEP_BYTES 6144
 
-// Bytes of 32 columns of b, of one of the equal blocks of inner elements.
+// Bytes of 32 columns of b. Blocks of inner elements have equally many steps,
+// or one more or less.
 static inline int64_t cpu_kernel_split_panel_bytes(int64_t k)
 {
-  const int64_t steps = (k + 31) / 32;
+  const int64_t steps = (k + CPU_KERNEL_SPLIT_STEP - 1) / CPU_KERNEL_SPLIT_STEP;
   const int64_t blocks =
       (k + CPU_KERNEL_SPLIT_INNER - 1) / CPU_KERNEL_SPLIT_INNER;
   return CPU_KERNEL_SPLIT_HEADER +

@@ -22,7 +22,8 @@ typedef struct cpu_kernel_split_packed {
 
 _Static_assert(sizeof(cpu_kernel_split_packed) == CPU_KERNEL_SPLIT_HEADER,
                "header");
-_Static_assert(STEP_BYTES == CPU_KERNEL_SPLIT_STEP_BYTES, "step");
+_Static_assert(STEP == CPU_KERNEL_SPLIT_STEP, "step");
+_Static_assert(STEP_BYTES == CPU_KERNEL_SPLIT_STEP_BYTES, "bytes of a step");
 
 // Up to 32 rows or columns of an operand ("lines") in a block.
 typedef struct cpu_kernel_split_lines {
