@@ -67,17 +67,31 @@ static void find_lines(const cpu_kernel_split *s, const float *operand,
   }
 }
 
-static void pack_panel(const job *j, const split_block *x, int64_t panel,
-                       float *gathered, cpu_kernel_split_packed *to)
+static cpu_kernel_split_lines panel_lines(const job *j, const split_block *x,
+                                          int64_t panel)
 {
-  const cpu_kernel_split *s = j->s;
-  const int64_t first = panel * BAND;
-  cpu_kernel_split_lines l = { .n = least(s->n - first, BAND),
-                               .inner = x->inner,
-                               .apart = s->b_column,
-                               .next = s->b_row,
-                               .pairs = true };
-  find_lines(s, s->b, s->gather_b, first, x->k, gathered, &l);
+  return (cpu_kernel_split_lines){ .n = least(j->s->n - panel * BAND, BAND),
+                                   .inner = x->inner,
+                                   .apart = j->s->b_column,
+                                   .next = j->s->b_row,
+                                   .pairs = true };
+}
+
+static void pack_panel(const job *j, const split_block *x, int64_t panel,
+                       float exponent, cpu_kernel_split_packed *to)
+{
+  cpu_kernel_split_lines l = panel_lines(j, x, panel);
+  find_lines(j->s, j->s->b, NULL, panel * BAND, x->k, NULL, &l);
+  to->exponent = exponent;
+  cpu_kernel_split_pack_lines(&l, to);
+}
+
+static void gather_panel(const job *j, const split_block *x, int64_t panel,
+                         float *gathered, cpu_kernel_split_packed *to)
+{
+  cpu_kernel_split_lines l = panel_lines(j, x, panel);
+  find_lines(j->s, j->s->b, j->s->gather_b, panel * BAND, x->k, gathered, &l);
+  cpu_kernel_split_find_exponents(&l, &to->exponent);
   cpu_kernel_split_pack_lines(&l, to);
 }
 
@@ -91,7 +105,55 @@ static void pack_band(const job *j, const split_block *x, int64_t band,
                                .apart = s->a_row,
                                .next = s->a_column };
   find_lines(s, s->a, s->gather_a, first, x->k, gathered, &l);
+  cpu_kernel_split_find_exponents(&l, &to->exponent);
   cpu_kernel_split_pack_lines(&l, to);
+}
+
+static cpu_kernel_split_packed *panel_at(const job *j, unsigned char *panels,
+                                         int64_t i)
+{
+  void *at = panels + i * cpu_kernel_split_panel_bytes(j->s->k);
+  return at;
+}
+
+static void pack_panels(const job *j, const split_block *x, scratch *t)
+{
+  if (j->s->gather_b != NULL) {
+    for (int64_t p = x->panel; p < x->last_panel; p++) {
+      gather_panel(j, x, p, t->gathered, panel_at(j, t->panels, p - x->panel));
+    }
+    return;
+  }
+  float exponents[MOST_PANELS];
+  cpu_kernel_split_lines l = panel_lines(j, x, x->panel);
+  l.n = least(j->s->n - x->panel * BAND, (x->last_panel - x->panel) * BAND);
+  find_lines(j->s, j->s->b, NULL, x->panel * BAND, x->k, NULL, &l);
+  cpu_kernel_split_find_exponents(&l, exponents);
+  for (int64_t p = x->panel; p < x->last_panel; p++) {
+    pack_panel(j, x, p, exponents[p - x->panel],
+               panel_at(j, t->panels, p - x->panel));
+  }
+}
+
+// Reads a share of a band's operand into the second cache, before the band is
+// packed: the shares `panel` of those of all panels.
+static void prefetch_band(const job *j, const split_block *x, int64_t band,
+                          int64_t panel)
+{
+  const cpu_kernel_split *s = j->s;
+  if (s->gather_a != NULL || band >= x->last_band) return;
+  const int64_t lines = least(s->m - band * BAND, BAND);
+  const float *from = s->a + band * BAND * s->a_row + x->k * s->a_column;
+  const bool across = s->a_row == 1;
+  const int64_t rows = across ? x->inner : lines;
+  const int64_t columns = across ? lines : x->inner;
+  const int64_t stride = across ? s->a_column : s->a_row;
+  const int64_t panels = x->last_panel - x->panel, share = panel - x->panel;
+  for (int64_t i = rows * share / panels; i < rows * (share + 1) / panels; i++) {
+    for (int64_t c = 0; c < columns; c += SIDE) {
+      _mm_prefetch((const char *)(from + i * stride + c), _MM_HINT_T1);
+    }
+  }
 }
 
 // ---- multiplying ------------------------------------------------------------
@@ -175,13 +237,6 @@ static void multiply_tiles(const job *j, const split_block *x,
   write_sums(j->s, x->k == 0, sums, band->exponent + panel->exponent, m, n);
 }
 
-static cpu_kernel_split_packed *panel_at(const job *j, unsigned char *panels,
-                                         int64_t i)
-{
-  void *at = panels + i * cpu_kernel_split_panel_bytes(j->s->k);
-  return at;
-}
-
 // The first of the block's panels. They are packed here unless all of b is.
 static unsigned char *find_panels(const job *j, const split_block *x,
                                   scratch *t)
@@ -190,9 +245,7 @@ static unsigned char *find_panels(const job *j, const split_block *x,
     return (unsigned char *)panel_at(j, j->s->packed,
                                      x->number * j->n_panels + x->panel);
   }
-  for (int64_t p = x->panel; p < x->last_panel; p++) {
-    pack_panel(j, x, p, t->gathered, panel_at(j, t->panels, p - x->panel));
-  }
+  pack_panels(j, x, t);
   return t->panels;
 }
 
@@ -209,6 +262,7 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
         atomic_store(&j->special, true);
         return;
       }
+      prefetch_band(j, x, i + 1, p);
       multiply_tiles(j, x, band, panel, i * BAND, p * BAND);
     }
   }
@@ -280,20 +334,20 @@ bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
   return !atomic_load(&j.special);
 }
 
-static void pack_panels(void *user, int64_t lo, int64_t hi)
+static void pack_range(void *user, int64_t lo, int64_t hi)
 {
   const job *j = user;
   for (int64_t i = lo; i < hi; i++) {
     split_block x;
     set_block(j, i / j->n_panels, &x);
-    pack_panel(j, &x, i % j->n_panels, NULL, panel_at(j, j->s->packed, i));
+    gather_panel(j, &x, i % j->n_panels, NULL, panel_at(j, j->s->packed, i));
   }
 }
 
 void cpu_kernel_split_pack(const cpu_kernel_split *s, cpu_threads *pool)
 {
   job j = job_of(s, pool);
-  cpu_threads_for(pool, j.blocks * j.n_panels, 1, pack_panels, &j);
+  cpu_threads_for(pool, j.blocks * j.n_panels, 1, pack_range, &j);
 }
 
 #else

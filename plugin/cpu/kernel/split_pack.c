@@ -4,9 +4,86 @@
 #include "kernel/split_pack.h"
 
 #include <math.h>
+#include <string.h>
 
 #define AHEAD 16    // rows that are read ahead
+#define ROWS 8      // that are read at a time
 #define LARGEST 50  // exponent of the largest number
+
+// ---- exponents --------------------------------------------------------------
+
+static inline __m512i larger(__m512i x, const float *from, __mmask16 mask)
+{
+  return _mm512_max_epu32(
+      x, (__m512i)_mm512_abs_ps(_mm512_maskz_loadu_ps(mask, from)));
+}
+
+static inline __mmask16 mask_of_row(int64_t left)
+{
+  return (__mmask16)mask_of(least(left, SIDE));
+}
+
+// The exponent of the factor by which the largest number becomes 2^50 to 2^51.
+// Magnitudes are compared as integers: a NaN is the largest.
+static float exponent_of(__m512i most)
+{
+  const uint32_t bits = _mm512_reduce_max_epu32(most);
+  if (bits >= 0x7f800000) return NAN;
+  const __m512 e = _mm512_getexp_ps((__m512)_mm512_set1_epi32((int)bits));
+  return bits == 0 ? 0 : LARGEST - _mm512_cvtss_f32(e);
+}
+
+// Of lines whose inner elements are next to each other.
+static void find_along(const cpu_kernel_split_lines *l, float *out)
+{
+  for (int64_t first = 0; first < l->n; first += BAND) {
+    const int64_t end = least(first + BAND, l->n);
+    __m512i most = _mm512_setzero_si512();
+    for (int64_t i = first; i < end; i++) {
+      const float *row = l->from + i * l->apart;
+      const float *ahead = i + AHEAD < l->n ? row + AHEAD * l->apart : row;
+      for (int64_t k = 0; k < l->inner; k += SIDE) {
+        _mm_prefetch((const char *)(ahead + k), _MM_HINT_T0);
+        most = larger(most, row + k, mask_of_row(l->inner - k));
+      }
+    }
+    *out++ = exponent_of(most);
+  }
+}
+
+// Of lines that are next to each other. Several rows at a time are read whole,
+// so that the processor reads ahead.
+static void find_across(const cpu_kernel_split_lines *l, float *out)
+{
+  __m512i most[CPU_KERNEL_SPLIT_MOST_LINES / SIDE];
+  memset(most, 0, sizeof most);
+  for (int64_t k = 0; k < l->inner; k += ROWS) {
+    const int64_t rows = least(l->inner - k, ROWS);
+    for (int64_t n = 0; n < l->n; n += SIDE) {
+      const __mmask16 mask = mask_of_row(l->n - n);
+      const float *from = l->from + k * l->next + n;
+      __m512i m = most[n / SIDE];
+      for (int64_t i = 0; i < rows; i++) m = larger(m, from + i * l->next, mask);
+      most[n / SIDE] = m;
+    }
+  }
+  for (int64_t n = 0; n < l->n; n += BAND) {
+    *out++ = exponent_of(
+        _mm512_max_epu32(most[n / SIDE], most[n / SIDE + 1]));
+  }
+}
+
+void cpu_kernel_split_find_exponents(const cpu_kernel_split_lines *l,
+                                     float *out)
+{
+  if (l->apart == 1) {
+    find_across(l, out);
+  } else {
+    find_along(l, out);
+  }
+}
+
+// ---- tiles ------------------------------------------------------------------
 
 // Up to 16 x 16 numbers of an operand. What misses counts as zero.
 typedef struct square {
@@ -30,31 +107,6 @@ static inline __m512 load_row(const square *s, int64_t i)
   const bool there = i < s->rows;
   return _mm512_maskz_loadu_ps(there ? s->mask : 0,
                                there ? s->from + i * s->stride : s->from);
-}
-
-// The exponent of the factor by which the largest number becomes 2^50 to 2^51.
-static float exponent_of(const cpu_kernel_split_lines *l)
-{
-  const bool across = l->apart == 1;
-  const int64_t rows = across ? l->inner : l->n;
-  const int64_t n = across ? l->n : l->inner;
-  const int64_t stride = across ? l->next : l->apart;
-  __m512 most = _mm512_setzero_ps();
-  for (int64_t i = 0; i < rows; i++) {
-    const float *row = l->from + i * stride;
-    const float *ahead = i + AHEAD < rows ? row + AHEAD * stride : row;
-    for (int64_t j = 0; j < n; j += SIDE) {
-      _mm_prefetch((const char *)(ahead + j), _MM_HINT_T0);
-      const __mmask16 mask = (__mmask16)mask_of(least(n - j, SIDE));
-      const __m512 x = _mm512_abs_ps(_mm512_maskz_loadu_ps(mask, row + j));
-      // As integers: a NaN is the largest.
-      most = (__m512)_mm512_max_epu32((__m512i)most, (__m512i)x);
-    }
-  }
-  const uint32_t bits = _mm512_reduce_max_epu32((__m512i)most);
-  if (bits >= 0x7f800000) return NAN;
-  const __m512 e = _mm512_getexp_ps((__m512)_mm512_set1_epi32((int)bits));
-  return bits == 0 ? 0 : LARGEST - _mm512_cvtss_f32(e);
 }
 
 // The upper halves of both, in pairs, which they are subtracted from.
@@ -81,9 +133,21 @@ static inline void pack_row(__m512 x, __m512 y, __m512 exponent,
   _mm512_store_si512(to + 2 * TILE, take_part(&x, &y, 0));
 }
 
+static bool is_full(const square *s)
+{
+  return s->rows >= SIDE && s->mask == 0xffff;
+}
+
 static void pack_squares(const square *x, const square *y, __m512 exponent,
                          unsigned char *to)
 {
+  if (is_full(x) && is_full(y)) {
+    for (int64_t i = 0; i < SIDE; i++) {
+      pack_row(_mm512_loadu_ps(x->from + i * x->stride),
+               _mm512_loadu_ps(y->from + i * y->stride), exponent, to + i * 64);
+    }
+    return;
+  }
   for (int64_t i = 0; i < SIDE; i++) {
     pack_row(load_row(x, i), load_row(y, i), exponent, to + i * 64);
   }
@@ -128,7 +192,6 @@ static void pack_tiles(const cpu_kernel_split_lines *l, int64_t line, int64_t k,
 void cpu_kernel_split_pack_lines(const cpu_kernel_split_lines *l,
                                  cpu_kernel_split_packed *to)
 {
-  to->exponent = exponent_of(l);
   const __m512 exponent = _mm512_set1_ps(to->exponent);
   unsigned char *at = to->tiles;
   for (int64_t k = 0; k < l->inner; k += STEP, at += STEP_BYTES) {

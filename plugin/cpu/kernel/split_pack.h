@@ -25,7 +25,7 @@ _Static_assert(sizeof(cpu_kernel_split_packed) == CPU_KERNEL_SPLIT_HEADER,
 _Static_assert(STEP == CPU_KERNEL_SPLIT_STEP, "step");
 _Static_assert(STEP_BYTES == CPU_KERNEL_SPLIT_STEP_BYTES, "bytes of a step");
 
-// Up to 32 rows or columns of an operand ("lines") in a block.
+// Rows or columns of an operand ("lines") in a block.
 typedef struct cpu_kernel_split_lines {
   const float *from;
   int64_t n, inner;     // how many there are
@@ -33,6 +33,13 @@ typedef struct cpu_kernel_split_lines {
   bool pairs;           // tiles have pairs of inner elements as rows
 } cpu_kernel_split_lines;
 
+// Lines whose exponents are found at once.
+#define CPU_KERNEL_SPLIT_MOST_LINES 512
+
+// Finds the exponents of bands or panels.
+void cpu_kernel_split_find_exponents(const cpu_kernel_split_lines *l,
+                                     float *out);
+// With the exponent that is in `to`.
 void cpu_kernel_split_pack_lines(const cpu_kernel_split_lines *l,
                                  cpu_kernel_split_packed *to);
 
