@@ -17,9 +17,20 @@
 #define MOST_PANELS 16                              // of a part: 1.1 MB
 #define MOST_BYTES (sizeof(cpu_kernel_split_packed) + MOST_STEPS * STEP_BYTES)
 
+// 32 x 32 sums that are added to c, or stored if they are the `first`, while
+// the next ones are computed.
+typedef struct sums {
+  _Alignas(64) float value[BAND * BAND];
+  float exponent;
+  bool first;
+  int64_t m, n, rows;  // where in c; how many rows c has
+  int64_t written;     // rows that are in c
+} sums;
+
 // Of each thread. Prefetching reads a step behind a band or panel.
 typedef struct scratch {
   _Alignas(64) float gathered[BAND * CPU_KERNEL_SPLIT_INNER];
+  sums sums[2];
   _Alignas(64) unsigned char band[MOST_BYTES];
   _Alignas(64) unsigned char panels[MOST_PANELS * MOST_BYTES + STEP_BYTES];
 } scratch;
@@ -158,22 +169,24 @@ static void prefetch_band(const job *j, const split_block *x, int64_t band,
 
 // ---- multiplying ------------------------------------------------------------
 
-// Adds 32 x 32 sums to c, or those of them that c has; stores them if `first`.
-static void write_sums(const cpu_kernel_split *s, bool first, const float *sums,
-                       float exponent, int64_t m, int64_t n)
+// Writes rows until `end` of them are in c.
+static void write_sums(const cpu_kernel_split *s, sums *x, int64_t end)
 {
-  const __m512 by = _mm512_set1_ps(-exponent);
-  const int64_t rows = least(BAND, s->m - m);
-  const __mmask32 mask = mask_of(least(BAND, s->n - n));
-  for (int64_t i = 0; i < rows; i++, sums += BAND) {
-    float *row = s->c + (s->c_rows != NULL ? s->c_rows[m + i] : (m + i) * s->n);
+  const __m512 by = _mm512_set1_ps(-x->exponent);
+  const __mmask32 mask = mask_of(least(BAND, s->n - x->n));
+  end = least(end, x->rows);
+  for (; x->written < end; x->written++) {
+    const int64_t m = x->m + x->written;
+    float *row = s->c + (s->c_rows != NULL ? s->c_rows[m] : m * s->n) + x->n;
     for (int64_t half = 0; half < BAND; half += SIDE) {
       const __mmask16 there = (__mmask16)(mask >> half);
       if (there == 0) break;
-      float *to = row + n + half;
-      __m512 x = _mm512_scalef_ps(_mm512_load_ps(sums + half), by);
-      if (!first) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(there, to));
-      _mm512_mask_storeu_ps(to, there, x);
+      const float *from = x->value + x->written * BAND + half;
+      __m512 sum = _mm512_scalef_ps(_mm512_load_ps(from), by);
+      if (!x->first) {
+        sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(there, row + half));
+      }
+      _mm512_mask_storeu_ps(row + half, there, sum);
     }
   }
 }
@@ -201,13 +214,15 @@ static inline void prefetch(const unsigned char *a, const unsigned char *b)
   _tile_dpbf16ps(C10, A1, B0);                    \
   _tile_dpbf16ps(C11, A1, B1)
 
-// Small products come first, so that adding them loses fewer bits.
+// Computes sums, and writes `before` meanwhile. Small products come first, so
+// that adding them loses fewer bits.
 static void multiply_tiles(const job *j, const split_block *x,
                            const cpu_kernel_split_packed *band,
-                           const cpu_kernel_split_packed *panel, int64_t m,
-                           int64_t n)
+                           const cpu_kernel_split_packed *panel, sums *before,
+                           sums *out)
 {
   const unsigned char *a = band->tiles, *b = panel->tiles;
+  const int64_t rows = parts_of(BAND, parts_of(x->inner, STEP));
   _tile_zero(C00);
   _tile_zero(C01);
   _tile_zero(C10);
@@ -226,15 +241,14 @@ static void multiply_tiles(const job *j, const split_block *x,
     MULTIPLY(4);
     LOAD_A(1);
     MULTIPLY(5);
+    write_sums(j->s, before, before->written + rows);
     a += STEP_BYTES;
     b += STEP_BYTES;
   }
-  _Alignas(64) float sums[BAND * BAND];
-  _tile_stored(C00, sums, BAND * sizeof *sums);
-  _tile_stored(C01, sums + SIDE, BAND * sizeof *sums);
-  _tile_stored(C10, sums + SIDE * BAND, BAND * sizeof *sums);
-  _tile_stored(C11, sums + SIDE * BAND + SIDE, BAND * sizeof *sums);
-  write_sums(j->s, x->k == 0, sums, band->exponent + panel->exponent, m, n);
+  _tile_stored(C00, out->value, BAND * sizeof(float));
+  _tile_stored(C01, out->value + SIDE, BAND * sizeof(float));
+  _tile_stored(C10, out->value + SIDE * BAND, BAND * sizeof(float));
+  _tile_stored(C11, out->value + SIDE * BAND + SIDE, BAND * sizeof(float));
 }
 
 // The first of the block's panels. They are packed here unless all of b is.
@@ -253,19 +267,31 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
 {
   cpu_kernel_split_packed *band = (cpu_kernel_split_packed *)(void *)t->band;
   unsigned char *panels = find_panels(j, x, t);
+  sums *before = &t->sums[0], *next = &t->sums[1];
+  before->rows = before->written = 0;
   for (int64_t i = x->band; i < x->last_band; i++) {
     pack_band(j, x, i, t->gathered, band);
     finish_stores();
     for (int64_t p = x->panel; p < x->last_panel; p++) {
       const cpu_kernel_split_packed *panel = panel_at(j, panels, p - x->panel);
-      if (isnan(band->exponent + panel->exponent)) {
+      next->exponent = band->exponent + panel->exponent;
+      if (isnan(next->exponent)) {
         atomic_store(&j->special, true);
         return;
       }
+      next->first = x->k == 0;
+      next->m = i * BAND;
+      next->n = p * BAND;
+      next->rows = least(BAND, j->s->m - next->m);
+      next->written = 0;
       prefetch_band(j, x, i + 1, p);
-      multiply_tiles(j, x, band, panel, i * BAND, p * BAND);
+      multiply_tiles(j, x, band, panel, before, next);
+      sums *written = before;
+      before = next;
+      next = written;
     }
   }
+  write_sums(j->s, before, BAND);
 }
 
 static void multiply_parts(void *user, int64_t lo, int64_t hi)
