@@ -54,7 +54,7 @@ static bool use_split(const product *q, const cpu_kernel_gemm *g)
                                .b_row = g->b_row,
                                .b_column = g->b_column,
                                .c = g->c };
-  return cpu_kernel_split_run(&s, q->pool, q->panels);
+  return cpu_kernel_split_run(&s, q->pool, q->panels, q->p->panels_each);
 }
 
 // The transposed product, if the columns are few.
@@ -140,8 +140,10 @@ static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
                                g.c, panels)) {
       atomic_store(&q->failed, true);
     }
+  } else if (p->split && use_split(q, &g)) {
+    return;
   } else if (p->onednn != NULL) {
-    if (!p->split || !use_split(q, &g)) use_onednn(q, &g);
+    use_onednn(q, &g);
   } else {
     cpu_kernel_gemm_run(p->math, &g, panels);
   }
@@ -265,7 +267,7 @@ static void run_product(void *user)
     return;
   }
   for (q->batch = 0; q->batch < p->batches; q->batch++) {
-    if (p->onednn != NULL || p->matmul != NULL) {
+    if (p->split || p->onednn != NULL || p->matmul != NULL) {
       run_batches(q, q->batch, q->batch + 1);
     } else if (p->m >= p->n) {
       const int64_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS;

@@ -157,7 +157,10 @@ calx_status *cpu_kernel_dot_run_packed(const cpu_kernel *kernel,
     // What is packed is only read.
     const cpu_kernel_split s =
         split_of(p, lhs, NULL, (void *)(uintptr_t)rhs, out);
-    if (cpu_kernel_split_run(&s, pool, scratch + p->panels_at)) return NULL;
+    if (cpu_kernel_split_run(&s, pool, scratch + p->panels_at,
+                             p->panels_each)) {
+      return NULL;
+    }
   }
   packed_run r = run_of(p, pool);
   r.product.a = lhs;

@@ -34,9 +34,12 @@
 // result. Columns up to which that holds for any stride.
 #define TURNED_INNER 512
 #define TURNED_COLUMNS 128
-// Rows, columns and inner elements from which on packing for split.h pays.
-#define SPLIT_LEAST 256
-#define SPLIT_INNER 128
+// Rows and inner elements from which on packing for split.h pays; elements of
+// the result from which on it takes more.
+#define SPLIT_ROWS 48
+#define SPLIT_INNER 64
+#define SPLIT_INNER_LARGE 96
+#define SPLIT_RESULT (1 << 18)
 // Multiplications from which on a matmul's code is worth its generation.
 #define NATIVE_PRODUCT ((double)(1 << 16))
 
@@ -146,12 +149,12 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   } else if (p->onednn == NULL) {
     p->panels_each = cpu_kernel_gemm_panels(p->math, p->m, p->n, p->k);
   }
-  size_t panels = p->panels_each * (size_t)kernel->threads;
-  if (p->turned) panels = kernel->bytes[2];
   if (p->split) {
-    const size_t split = cpu_kernel_split_scratch(kernel->threads);
-    if (panels < split) panels = split;
+    const size_t split = cpu_kernel_split_scratch(p->packed ? 0 : p->n, p->k);
+    if (p->panels_each < split) p->panels_each = split;
   }
+  const size_t panels =
+      p->turned ? kernel->bytes[2] : p->panels_each * (size_t)kernel->threads;
   p->panels_at = cpu_kernel_reserve(kernel, panels);
 }
 
@@ -255,11 +258,21 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   return true;
 }
 
-// Whether sums of products of bf16 are faster than sgemm.
+// Whether few of the lines are missing in the last band or panel of split.h.
+static bool fills(int64_t lines)
+{
+  const int64_t each = CPU_KERNEL_SPLIT_LINES;
+  return (each - lines % each) % each <= lines / 3;
+}
+
+// Whether sums of products of bf16 are faster. A large result goes to memory,
+// which takes as long whatever computes it.
 static bool is_split(const cpu_kernel_dot_plan *p)
 {
-  return p->onednn != NULL && !p->complex && cpu_kernel_has_tiles() &&
-         p->m >= SPLIT_LEAST && p->n >= SPLIT_LEAST && p->k >= SPLIT_INNER;
+  const int64_t inner = p->n <= SPLIT_RESULT / p->m ? SPLIT_INNER
+                                                    : SPLIT_INNER_LARGE;
+  return p->math == CPU_KERNEL_F32 && !p->complex && cpu_kernel_has_tiles() &&
+         p->m >= SPLIT_ROWS && fills(p->m) && fills(p->n) && p->k >= inner;
 }
 
 // Whether sgemm is faster for the transposed product (decision 110). The left
@@ -306,7 +319,7 @@ static void plan_products(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
   if (p->math == CPU_KERNEL_F32 && any && !rows && !is_small(p)) {
     p->onednn = cpu_kernel_onednn_get();
   }
-  p->split = is_split(p);
+  p->split = any && !rows && !p->narrow && is_split(p);
   p->turned = !p->split && is_turned(p);
   p->many = any && !p->complex && p->d.n_batch == 1 &&
             p->batches >= LEAST_MANY && p->m <= MANY_ROWS &&

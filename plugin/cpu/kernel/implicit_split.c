@@ -173,7 +173,9 @@ static bool run_class(split_job *j, int64_t *rows, float *out,
                          .c = out,
                          .c_rows = rows };
   list_rows(j, size.m, rows);
-  if (size.k > 0) return cpu_kernel_split_run(&s, j->pool, memory);
+  if (size.k > 0) {
+    return cpu_kernel_split_run(&s, j->pool, memory, p->split_each);
+  }
   for (int64_t i = 0; i < size.m; i++) copy(out + rows[i], NULL, size.n);
   return true;
 }
@@ -215,20 +217,21 @@ bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
                                     cpu_kernel_implicit_plan *p)
 {
   int64_t rows = 0, most = 0;
+  p->split_each = 0;
   for (int i = 0; i < p->n_classes; i++) {
     const split_sizes size = sizes_of(p, &p->classes[i]);
     rows += size.m;
     if (size.m > most) most = size.m;
-    if (size.k != 0 &&
-        !cpu_kernel_implicit_splits(LEAST_ROWS, size.n, size.k)) {
-      return false;
-    }
+    if (size.k == 0) continue;
+    if (!cpu_kernel_implicit_splits(LEAST_ROWS, size.n, size.k)) return false;
+    const size_t each = cpu_kernel_split_scratch(size.n, size.k);
+    if (each > p->split_each) p->split_each = each;
   }
   if (rows < LEAST_ROWS || p->run < LEAST_RUN) return false;
   // The same scratch serves implicit.c, if an operand has an infinity or NaN.
   const size_t before = kernel->scratch;
   kernel->scratch = 0;
-  (void)cpu_kernel_reserve(kernel, cpu_kernel_split_scratch(kernel->threads));
+  (void)cpu_kernel_reserve(kernel, p->split_each * (size_t)kernel->threads);
   p->listed_at = cpu_kernel_reserve(
       kernel, sizeof(listed_points) * (size_t)kernel->threads);
   p->row_starts_at = cpu_kernel_reserve(kernel, sizeof(int64_t) * (size_t)most);

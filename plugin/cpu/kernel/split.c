@@ -15,7 +15,6 @@
 
 #define MOST_STEPS (CPU_KERNEL_SPLIT_INNER / STEP)  // of a block
 #define MOST_PANELS 16                              // of a part: 1.1 MB
-#define MOST_BYTES (sizeof(cpu_kernel_split_packed) + MOST_STEPS * STEP_BYTES)
 
 // 32 x 32 sums that are added to c, or stored if they are the `first`, while
 // the next ones are computed.
@@ -27,18 +26,18 @@ typedef struct sums {
   int64_t written;     // rows that are in c
 } sums;
 
-// Of each thread. Prefetching reads a step behind a band or panel.
+// Of each thread.
 typedef struct scratch {
   _Alignas(64) float gathered[BAND * CPU_KERNEL_SPLIT_INNER];
   sums sums[2];
-  _Alignas(64) unsigned char band[MOST_BYTES];
-  _Alignas(64) unsigned char panels[MOST_PANELS * MOST_BYTES + STEP_BYTES];
+  unsigned char packed[];  // a band, and the panels of a part
 } scratch;
 
 typedef struct job {
   const cpu_kernel_split *s;
   cpu_threads *pool;
-  scratch *scratch;  // of each thread
+  unsigned char *memory;  // scratch of each thread
+  size_t each;
   int64_t n_bands, n_panels;
   int64_t steps, blocks;  // of the inner elements
   int64_t down, across;   // parts, one below the other and side by side
@@ -127,11 +126,21 @@ static cpu_kernel_split_packed *panel_at(const job *j, unsigned char *panels,
   return at;
 }
 
+static cpu_kernel_split_packed *band_of(scratch *t)
+{
+  return (cpu_kernel_split_packed *)(void *)t->packed;
+}
+
+static unsigned char *panels_of(const job *j, scratch *t)
+{
+  return (unsigned char *)panel_at(j, t->packed, 1);
+}
+
 static void pack_panels(const job *j, const split_block *x, scratch *t)
 {
   if (j->s->gather_b != NULL) {
     for (int64_t p = x->panel; p < x->last_panel; p++) {
-      gather_panel(j, x, p, t->gathered, panel_at(j, t->panels, p - x->panel));
+      gather_panel(j, x, p, t->gathered, panel_at(j, panels_of(j, t), p - x->panel));
     }
     return;
   }
@@ -142,7 +151,7 @@ static void pack_panels(const job *j, const split_block *x, scratch *t)
   cpu_kernel_split_find_exponents(&l, exponents);
   for (int64_t p = x->panel; p < x->last_panel; p++) {
     pack_panel(j, x, p, exponents[p - x->panel],
-               panel_at(j, t->panels, p - x->panel));
+               panel_at(j, panels_of(j, t), p - x->panel));
   }
 }
 
@@ -260,12 +269,12 @@ static unsigned char *find_panels(const job *j, const split_block *x,
                                      x->number * j->n_panels + x->panel);
   }
   pack_panels(j, x, t);
-  return t->panels;
+  return panels_of(j, t);
 }
 
 static void multiply_block(job *j, const split_block *x, scratch *t)
 {
-  cpu_kernel_split_packed *band = (cpu_kernel_split_packed *)(void *)t->band;
+  cpu_kernel_split_packed *band = band_of(t);
   unsigned char *panels = find_panels(j, x, t);
   sums *before = &t->sums[0], *next = &t->sums[1];
   before->rows = before->written = 0;
@@ -297,6 +306,7 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
 static void multiply_parts(void *user, int64_t lo, int64_t hi)
 {
   job *j = user;
+  void *memory = j->memory + j->each * (size_t)cpu_kernel_rank(j->pool);
   configure();
   for (int64_t i = lo; i < hi; i++) {
     const int64_t across = i / j->down, down = i % j->down;
@@ -306,7 +316,7 @@ static void multiply_parts(void *user, int64_t lo, int64_t hi)
                       .last_panel = j->n_panels * (across + 1) / j->across };
     for (int64_t b = 0; b < j->blocks && !atomic_load(&j->special); b++) {
       set_block(j, b, &x);
-      multiply_block(j, &x, &j->scratch[cpu_kernel_rank(j->pool)]);
+      multiply_block(j, &x, memory);
     }
   }
   _tile_release();
@@ -314,20 +324,35 @@ static void multiply_parts(void *user, int64_t lo, int64_t hi)
 
 // ---- running ----------------------------------------------------------------
 
-size_t cpu_kernel_split_scratch(int threads)
+size_t cpu_kernel_split_scratch(int64_t n, int64_t k)
 {
-  return sizeof(scratch) * (size_t)threads;
+  // Prefetching reads a step behind the last panel.
+  const int64_t panels = least(parts_of(n, BAND), MOST_PANELS);
+  return sizeof(scratch) +
+         (size_t)((panels + 1) * cpu_kernel_split_panel_bytes(k) + STEP_BYTES);
 }
 
 // Each thread gets as many parts as the others, or has so many that it does not
 // matter. Not more than that: for each part rows and columns are packed again.
 #define MANY_PARTS 4
+// Multiplications that are worth a thread.
+#define THREAD_WORTH ((double)(1 << 18))
+
+static int64_t threads_for(const job *j)
+{
+  const cpu_kernel_split *s = j->s;
+  const double worth =
+      (double)s->m * (double)s->n * (double)s->k / THREAD_WORTH;
+  const int64_t threads = cpu_threads_inside() ? 1 : cpu_threads_size(j->pool);
+  return worth < (double)threads ? (int64_t)worth : threads;
+}
 
 static void divide(job *j)
 {
-  const int64_t threads = cpu_threads_size(j->pool);
+  const int64_t threads = threads_for(j);
   j->down = 1;
   j->across = j->s->packed != NULL ? 1 : parts_of(j->n_panels, MOST_PANELS);
+  if (threads <= 1) return;
   while (j->down * j->across % threads != 0 &&
          j->down * j->across < MANY_PARTS * threads &&
          (j->down < j->n_bands || j->across < j->n_panels)) {
@@ -351,10 +376,11 @@ static job job_of(const cpu_kernel_split *s, cpu_threads *pool)
 }
 
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
-                          unsigned char *memory)
+                          unsigned char *memory, size_t each)
 {
   job j = job_of(s, pool);
-  j.scratch = (scratch *)(void *)memory;
+  j.memory = memory;
+  j.each = each;
   divide(&j);
   cpu_threads_for(pool, j.down * j.across, 1, multiply_parts, &j);
   return !atomic_load(&j.special);
@@ -378,9 +404,10 @@ void cpu_kernel_split_pack(const cpu_kernel_split *s, cpu_threads *pool)
 
 #else
 
-size_t cpu_kernel_split_scratch(int threads)
+size_t cpu_kernel_split_scratch(int64_t n, int64_t k)
 {
-  (void)threads;
+  (void)n;
+  (void)k;
   return 0;
 }
 
@@ -391,11 +418,12 @@ void cpu_kernel_split_pack(const cpu_kernel_split *s, cpu_threads *pool)
 }
 
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
-                          unsigned char *memory)
+                          unsigned char *memory, size_t each)
 {
   (void)s;
   (void)pool;
   (void)memory;
+  (void)each;
   return false;
 }
 

@@ -70,13 +70,14 @@ static inline int64_t cpu_kernel_split_packed_bytes(int64_t n, int64_t k)
 
 // The rest only where cpu_kernel_has_tiles(). Memory is aligned to 64.
 
-// Bytes of scratch.
-size_t cpu_kernel_split_scratch(int threads);
+// Bytes of scratch of a thread; a multiple of 64. n: 0: b is packed.
+size_t cpu_kernel_split_scratch(int64_t n, int64_t k);
 // Packs b, of a product without functions that gather; a and c are not used.
 void cpu_kernel_split_pack(const cpu_kernel_split *s, cpu_threads *pool);
+// Each thread uses `each` bytes of the memory, as many as it needs or more.
 // False: an operand has an infinity or NaN, for which the sum of parts is not
 // defined. Then c is undefined.
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
-                          unsigned char *memory);
+                          unsigned char *memory, size_t each);
 
 #endif
