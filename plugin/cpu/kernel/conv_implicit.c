@@ -198,21 +198,38 @@ static form form_of(const cpu_kernel_conv_desc *d,
 
 // Fewer leave vectors or rows empty, or do not make up for the gathering.
 #define LEAST_RUN 16
+#define LEAST_SPLIT_RUN 32
 #define LEAST_COLUMNS 32
 #define LEAST_FLOPS 4e6
 // With more pixels oneDNN's copies of the weights cost little, but split
-// products are faster than all of its algorithms but Winograd's, which has
-// neither strides nor dilation.
+// products are faster than all of its algorithms but Winograd's.
 #define MOST_PIXELS 512
 
-static bool is_strided_or_dilated(const cpu_kernel_conv_desc *d)
+// oneDNN's Winograd has 3 x 3 taps, neither strides nor dilation, and computes
+// tiles of 4 x 4 results. It is slower if of these many are missing and there
+// are many channels.
+#define WINOGRAD_TAPS 3
+#define WINOGRAD_TILE 4
+#define WINOGRAD_CHANNELS 256
+#define WINOGRAD_WASTE 1.25
+
+static bool is_for_winograd(const cpu_kernel_conv_desc *d, form is, int64_t run)
 {
-  bool is = false;
+  double waste = 1;
   for (int64_t i = 0; i < d->n_dims; i++) {
     const cpu_kernel_conv_dim *m = &d->dims[i];
-    is = is || m->stride > 1 || m->in_dilation > 1 || m->kernel_dilation > 1;
+    const int64_t taps = is == FORWARD ? m->kernel : m->out;
+    const int64_t results = is == FORWARD ? m->out : m->kernel;
+    if (taps != WINOGRAD_TAPS || m->stride > 1 || m->in_dilation > 1 ||
+        m->kernel_dilation > 1) {
+      return false;
+    }
+    waste *= (double)((results + WINOGRAD_TILE - 1) / WINOGRAD_TILE *
+                      WINOGRAD_TILE) /
+             (double)results;
   }
-  return is;
+  return d->n_dims == 2 && (waste < WINOGRAD_WASTE || run < WINOGRAD_CHANNELS ||
+                            d->kernel_out < WINOGRAD_CHANNELS);
 }
 
 bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
@@ -222,16 +239,18 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
   const form is = form_of(d, &s);
   const int64_t run = is == FORWARD ? d->features : d->batch;
   int64_t pixels = is == FORWARD ? d->batch : d->features;
+  int64_t taps = 1;  // that results meet, at least
   for (int64_t i = 0; is != NEITHER && i < d->n_dims; i++) {
     const cpu_kernel_conv_dim *m = &d->dims[i];
+    if (m->kernel > m->in_dilation) taps *= m->kernel / m->in_dilation;
     // Of results that meet the same taps.
     pixels *= is == FORWARD ? (m->out + m->in_dilation - 1) / m->in_dilation
                             : m->kernel;
   }
   const bool split =
-      is_strided_or_dilated(d) &&
+      run >= LEAST_SPLIT_RUN && !is_for_winograd(d, is, run) &&
       cpu_kernel_implicit_splits(is == FORWARD ? pixels : run, d->kernel_out,
-                                 is == FORWARD ? run : pixels);
+                                 is == FORWARD ? taps * run : pixels);
   return is != NEITHER && run >= LEAST_RUN && d->kernel_out >= LEAST_COLUMNS &&
          (pixels <= MOST_PIXELS || split) &&
          cpu_kernel_conv_flops(d) >= LEAST_FLOPS;

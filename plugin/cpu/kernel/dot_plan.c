@@ -36,7 +36,7 @@
 #define TURNED_COLUMNS 128
 // Rows and inner elements from which on packing for split.h pays; elements of
 // the result from which on it takes more.
-#define SPLIT_ROWS 48
+#define SPLIT_ROWS 96
 #define SPLIT_INNER 64
 #define SPLIT_INNER_LARGE 96
 #define SPLIT_RESULT (1 << 18)

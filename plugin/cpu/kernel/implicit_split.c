@@ -202,7 +202,7 @@ bool cpu_kernel_implicit_run_split(const cpu_kernel_implicit_plan *p,
 // ---- planning ---------------------------------------------------------------
 
 // Below, packing takes longer than it saves.
-#define LEAST_ROWS 256
+#define LEAST_ROWS 96
 #define LEAST_COLUMNS 128
 #define LEAST_INNER 128
 #define LEAST_RUN 16
