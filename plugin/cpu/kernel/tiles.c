@@ -114,33 +114,43 @@ static void pack(void *user, int64_t lo, int64_t hi)
 
 // ---- multiplying ------------------------------------------------------------
 
-// Writes 32 x 32 sums, or those of them that c has.
-static void write_sums(const packing *p, const float *sums, int64_t m,
-                       int64_t n)
+// 32 x 32 sums, which are written while the next ones are computed.
+typedef struct sums {
+  _Alignas(64) float value[BAND * BAND];
+  int64_t m, n;     // where in c
+  int64_t written;  // rows that are in c
+} sums;
+
+// Writes rows until `end` of them are in c.
+static void write_sums(const packing *p, sums *x, int64_t end)
 {
   const cpu_kernel_matmul_shape *s = p->s;
-  const int64_t rows = least(BAND, s->m - m), columns = least(BAND, s->n - n);
+  const int64_t columns = least(BAND, s->n - x->n);
   const __mmask32 mask = mask_of(columns);
-  for (int64_t i = 0; i < rows; i++, sums += BAND) {
-    const __m512 x = _mm512_load_ps(sums), y = _mm512_load_ps(sums + SIDE);
-    const int64_t at = (m + i) * s->ldc + n;
+  end = least(end, least(BAND, s->m - x->m));
+  for (; x->written < end; x->written++) {
+    const float *from = x->value + x->written * BAND;
+    const __m512 low = _mm512_load_ps(from), high = _mm512_load_ps(from + SIDE);
+    const int64_t at = (x->m + x->written) * s->ldc + x->n;
     if (s->wide) {
       float *to = (float *)(void *)p->c + at;
-      _mm512_mask_storeu_ps(to, (__mmask16)mask, x);
+      _mm512_mask_storeu_ps(to, (__mmask16)mask, low);
       if (columns > SIDE) {
-        _mm512_mask_storeu_ps(to + SIDE, (__mmask16)(mask >> SIDE), y);
+        _mm512_mask_storeu_ps(to + SIDE, (__mmask16)(mask >> SIDE), high);
       }
     } else {
       _mm512_mask_storeu_epi16((uint16_t *)(void *)p->c + at, mask,
-                               (__m512i)_mm512_cvtne2ps_pbh(y, x));
+                               (__m512i)_mm512_cvtne2ps_pbh(high, low));
     }
   }
 }
 
-static void multiply_tiles(const packing *p, int64_t band, int64_t panel)
+// Computes sums of a band and a panel, and writes `before` meanwhile.
+static void multiply_tiles(const packing *p, int64_t band, int64_t panel,
+                           sums *before, sums *out)
 {
   const cpu_kernel_matmul_shape *s = p->s;
-  const int64_t each = p->steps * 2 * TILE;
+  const int64_t each = p->steps * 2 * TILE, rows = parts_of(BAND, p->steps);
   const bool packed = band >= p->first_packed;
   const unsigned char *a =
       packed ? p->bands + (band - p->first_packed) * each
@@ -161,18 +171,23 @@ static void multiply_tiles(const packing *p, int64_t band, int64_t panel)
     _tile_loadd(A1, a + SIDE * stride, stride);
     _tile_dpbf16ps(C10, A1, B0);
     _tile_dpbf16ps(C11, A1, B1);
+    write_sums(p, before, before->written + rows);
   }
-  _Alignas(64) float sums[BAND * BAND];
-  _tile_stored(C00, sums, BAND * sizeof *sums);
-  _tile_stored(C01, sums + SIDE, BAND * sizeof *sums);
-  _tile_stored(C10, sums + SIDE * BAND, BAND * sizeof *sums);
-  _tile_stored(C11, sums + SIDE * BAND + SIDE, BAND * sizeof *sums);
-  write_sums(p, sums, band * BAND, panel * BAND);
+  _tile_stored(C00, out->value, BAND * sizeof(float));
+  _tile_stored(C01, out->value + SIDE, BAND * sizeof(float));
+  _tile_stored(C10, out->value + SIDE * BAND, BAND * sizeof(float));
+  _tile_stored(C11, out->value + SIDE * BAND + SIDE, BAND * sizeof(float));
+  out->m = band * BAND;
+  out->n = panel * BAND;
+  out->written = 0;
 }
 
 static void multiply(void *user, int64_t lo, int64_t hi)
 {
   const packing *p = user;
+  sums buffers[2], *before = &buffers[0], *next = &buffers[1];
+  before->m = before->n = 0;
+  before->written = BAND;  // there are none
   configure();
   finish_stores();
   for (int64_t part = lo; part < hi; part++) {
@@ -181,9 +196,15 @@ static void multiply(void *user, int64_t lo, int64_t hi)
     const int64_t last_band = least(band + p->part_bands, p->n_bands);
     const int64_t last_panel = least(panel + p->part_panels, p->n_panels);
     for (int64_t i = band; i < last_band; i++) {
-      for (int64_t j = panel; j < last_panel; j++) multiply_tiles(p, i, j);
+      for (int64_t j = panel; j < last_panel; j++) {
+        multiply_tiles(p, i, j, before, next);
+        sums *written = before;
+        before = next;
+        next = written;
+      }
     }
   }
+  write_sums(p, before, BAND);
   _tile_release();
 }
 
