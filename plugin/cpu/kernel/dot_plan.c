@@ -258,21 +258,15 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   return true;
 }
 
-// Whether few of the lines are missing in the last band or panel of split.h.
-static bool fills(int64_t lines)
-{
-  const int64_t each = CPU_KERNEL_SPLIT_LINES;
-  return (each - lines % each) % each <= lines / 3;
-}
-
 // Whether sums of products of bf16 are faster. A large result goes to memory,
 // which takes as long whatever computes it.
 static bool is_split(const cpu_kernel_dot_plan *p)
 {
-  const int64_t inner = p->n <= SPLIT_RESULT / p->m ? SPLIT_INNER
-                                                    : SPLIT_INNER_LARGE;
+  const int64_t inner =
+      p->n <= SPLIT_RESULT / p->m ? SPLIT_INNER : SPLIT_INNER_LARGE;
   return p->math == CPU_KERNEL_F32 && !p->complex && cpu_kernel_has_tiles() &&
-         p->m >= SPLIT_ROWS && fills(p->m) && fills(p->n) && p->k >= inner;
+         p->m >= SPLIT_ROWS && p->k >= inner &&
+         cpu_kernel_split_fills(p->m, p->n, p->k);
 }
 
 // Whether sgemm is faster for the transposed product (decision 110). The left

@@ -207,10 +207,16 @@ bool cpu_kernel_implicit_run_split(const cpu_kernel_implicit_plan *p,
 #define LEAST_INNER 128
 #define LEAST_RUN 16
 
+static bool is_large(int64_t columns, int64_t inner)
+{
+  return cpu_kernel_has_tiles() && columns >= LEAST_COLUMNS &&
+         inner >= LEAST_INNER;
+}
+
 bool cpu_kernel_implicit_splits(int64_t rows, int64_t columns, int64_t inner)
 {
-  return cpu_kernel_has_tiles() && rows >= LEAST_ROWS &&
-         columns >= LEAST_COLUMNS && inner >= LEAST_INNER;
+  return rows >= LEAST_ROWS && is_large(columns, inner) &&
+         cpu_kernel_split_fills(rows, columns, inner);
 }
 
 bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
@@ -223,7 +229,7 @@ bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
     rows += size.m;
     if (size.m > most) most = size.m;
     if (size.k == 0) continue;
-    if (!cpu_kernel_implicit_splits(LEAST_ROWS, size.n, size.k)) return false;
+    if (!is_large(size.n, size.k)) return false;
     const size_t each = cpu_kernel_split_scratch(size.n, size.k);
     if (each > p->split_each) p->split_each = each;
   }

@@ -140,7 +140,8 @@ static void pack_panels(const job *j, const split_block *x, scratch *t)
 {
   if (j->s->gather_b != NULL) {
     for (int64_t p = x->panel; p < x->last_panel; p++) {
-      gather_panel(j, x, p, t->gathered, panel_at(j, panels_of(j, t), p - x->panel));
+      gather_panel(j, x, p, t->gathered,
+                   panel_at(j, panels_of(j, t), p - x->panel));
     }
     return;
   }
@@ -169,7 +170,8 @@ static void prefetch_band(const job *j, const split_block *x, int64_t band,
   const int64_t columns = across ? lines : x->inner;
   const int64_t stride = across ? s->a_column : s->a_row;
   const int64_t panels = x->last_panel - x->panel, share = panel - x->panel;
-  for (int64_t i = rows * share / panels; i < rows * (share + 1) / panels; i++) {
+  for (int64_t i = rows * share / panels; i < rows * (share + 1) / panels;
+       i++) {
     for (int64_t c = 0; c < columns; c += SIDE) {
       _mm_prefetch((const char *)(from + i * stride + c), _MM_HINT_T1);
     }

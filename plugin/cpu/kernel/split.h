@@ -24,6 +24,8 @@
 #define CPU_KERNEL_SPLIT_LINES 32
 // Inner elements that one instruction multiplies.
 #define CPU_KERNEL_SPLIT_STEP 32
+// Of computed to wanted sums, up to which products are faster than others.
+#define CPU_KERNEL_SPLIT_WASTE 1.35
 
 // Copies rows or columns [first, first + n) of an operand and their inner
 // elements [k, k + inner). If inner elements are next to each other in the
@@ -58,6 +60,19 @@ static inline int64_t cpu_kernel_split_panel_bytes(int64_t k)
       (k + CPU_KERNEL_SPLIT_INNER - 1) / CPU_KERNEL_SPLIT_INNER;
   return CPU_KERNEL_SPLIT_HEADER +
          (steps + blocks - 1) / blocks * CPU_KERNEL_SPLIT_STEP_BYTES;
+}
+
+// Whether little is computed that is missing: bands, panels and steps are
+// whole.
+static inline bool cpu_kernel_split_fills(int64_t m, int64_t n, int64_t k)
+{
+  const int64_t sizes[3] = { m, n, k };
+  double waste = 1;
+  for (int i = 0; i < 3; i++) {
+    const int64_t missing = (32 - sizes[i] % 32) % 32;
+    waste *= 1 + (double)missing / (double)sizes[i];
+  }
+  return waste <= CPU_KERNEL_SPLIT_WASTE;
 }
 
 // Of b, if it is packed for many products; a multiple of 64.

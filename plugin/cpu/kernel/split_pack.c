@@ -63,13 +63,13 @@ static void find_across(const cpu_kernel_split_lines *l, float *out)
       const __mmask16 mask = mask_of_row(l->n - n);
       const float *from = l->from + k * l->next + n;
       __m512i m = most[n / SIDE];
-      for (int64_t i = 0; i < rows; i++) m = larger(m, from + i * l->next, mask);
+      for (int64_t i = 0; i < rows; i++)
+        m = larger(m, from + i * l->next, mask);
       most[n / SIDE] = m;
     }
   }
   for (int64_t n = 0; n < l->n; n += BAND) {
-    *out++ = exponent_of(
-        _mm512_max_epu32(most[n / SIDE], most[n / SIDE + 1]));
+    *out++ = exponent_of(_mm512_max_epu32(most[n / SIDE], most[n / SIDE + 1]));
   }
 }
 

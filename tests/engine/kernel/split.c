@@ -328,10 +328,10 @@ static void which_are_split(void **state)
   static const struct {
     int64_t m, n, k;
     bool split;
-  } cases[] = { { 96, 24, 64, true },    { 95, 100, 100, false },
-                { 100, 23, 100, false }, { 100, 70, 100, false },
-                { 130, 100, 63, false }, { 600, 600, 95, false },
-                { 600, 600, 96, true } };
+  } cases[] = { { 96, 24, 64, true },    { 95, 100, 128, false },
+                { 96, 23, 96, false },   { 110, 120, 128, true },
+                { 97, 96, 97, false },   { 128, 96, 63, false },
+                { 600, 600, 95, false }, { 600, 600, 96, true } };
   if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
   cpu_threads *pool;
   assert_null(cpu_threads_new(1, &pool));
