@@ -34,12 +34,14 @@
 // result. Columns up to which that holds for any stride.
 #define TURNED_INNER 512
 #define TURNED_COLUMNS 128
-// Rows and inner elements from which on packing for split.h pays; elements of
-// the result from which on it takes more.
+// Rows, results and inner elements from which on packing for split.h pays. Many
+// results go to memory, which takes as long whatever computes them, so they
+// need more inner elements.
 #define SPLIT_ROWS 96
+#define SPLIT_RESULTS (1 << 14)
 #define SPLIT_INNER 64
-#define SPLIT_INNER_LARGE 96
-#define SPLIT_RESULT (1 << 18)
+#define SPLIT_MANY_RESULTS (1 << 18)
+#define SPLIT_INNER_OF_MANY 96
 // Multiplications from which on a matmul's code is worth its generation.
 #define NATIVE_PRODUCT ((double)(1 << 16))
 
@@ -258,14 +260,13 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
   return true;
 }
 
-// Whether sums of products of bf16 are faster. A large result goes to memory,
-// which takes as long whatever computes it.
+// Whether sums of products of bf16 are faster than f32.
 static bool is_split(const cpu_kernel_dot_plan *p)
 {
-  const int64_t inner =
-      p->n <= SPLIT_RESULT / p->m ? SPLIT_INNER : SPLIT_INNER_LARGE;
+  const bool many = p->n > SPLIT_MANY_RESULTS / p->m;
   return p->math == CPU_KERNEL_F32 && !p->complex && cpu_kernel_has_tiles() &&
-         p->m >= SPLIT_ROWS && p->k >= inner &&
+         p->m >= SPLIT_ROWS && p->n >= SPLIT_RESULTS / p->m &&
+         p->k >= (many ? SPLIT_INNER_OF_MANY : SPLIT_INNER) &&
          cpu_kernel_split_fills(p->m, p->n, p->k);
 }
 
