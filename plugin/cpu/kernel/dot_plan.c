@@ -34,12 +34,12 @@
 // result. Columns up to which that holds for any stride.
 #define TURNED_INNER 512
 #define TURNED_COLUMNS 128
-// Rows, results and inner elements from which on packing for split.h pays. Many
-// results go to memory, which takes as long whatever computes them, so they
-// need more inner elements.
+// Rows, inner elements and multiplications from which on packing for split.h
+// pays. Many results go to memory, which takes as long whatever computes them,
+// so they need more inner elements.
 #define SPLIT_ROWS 96
-#define SPLIT_RESULTS (1 << 14)
 #define SPLIT_INNER 64
+#define SPLIT_PRODUCT ((double)(1 << 22))
 #define SPLIT_MANY_RESULTS (1 << 18)
 #define SPLIT_INNER_OF_MANY 96
 // Multiplications from which on a matmul's code is worth its generation.
@@ -162,10 +162,14 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
 
 // ---- making -----------------------------------------------------------------
 
+static double work_of(const cpu_kernel_dot_plan *p)
+{
+  return (double)p->m * (double)p->n * (double)p->k;
+}
+
 static bool is_small(const cpu_kernel_dot_plan *p)
 {
-  const double work = (double)p->m * (double)p->n * (double)p->k;
-  return work <= (p->m < FEW_ROWS ? SMALL_OF_FEW_ROWS : SMALL_PRODUCT);
+  return work_of(p) <= (p->m < FEW_ROWS ? SMALL_OF_FEW_ROWS : SMALL_PRODUCT);
 }
 
 // Products of bf16 as they are, if that is chosen and possible.
@@ -175,8 +179,7 @@ static void plan_native(cpu_kernel *kernel, cpu_kernel_dot_plan *p,
   const int64_t *types = p->d.types;
   if (types[0] != CX_HLO_BF16 || types[1] != CX_HLO_BF16 ||
       (types[2] != CX_HLO_BF16 && types[2] != CX_HLO_F32) ||
-      (double)p->batches * (double)p->m * (double)p->n * (double)p->k <
-          NATIVE_PRODUCT) {
+      (double)p->batches * work_of(p) < NATIVE_PRODUCT) {
     return;
   }
   int64_t choice = kernel->dot.choice;
@@ -223,7 +226,7 @@ static void plan_narrow(cpu_kernel_dot_plan *p)
   if (p->math != CPU_KERNEL_U32 ||
       !cpu_kernel_narrow_reads(p->operands[0].view.type) ||
       !cpu_kernel_narrow_reads(p->operands[1].view.type) ||
-      (double)p->m * (double)p->n * (double)p->k < LEAST_NARROW) {
+      work_of(p) < LEAST_NARROW) {
     return;
   }
   p->narrow = true;
@@ -265,8 +268,9 @@ static bool is_split(const cpu_kernel_dot_plan *p)
 {
   const bool many = p->n > SPLIT_MANY_RESULTS / p->m;
   return p->math == CPU_KERNEL_F32 && !p->complex && cpu_kernel_has_tiles() &&
-         p->m >= SPLIT_ROWS && p->n >= SPLIT_RESULTS / p->m &&
+         p->m >= SPLIT_ROWS &&
          p->k >= (many ? SPLIT_INNER_OF_MANY : SPLIT_INNER) &&
+         work_of(p) >= SPLIT_PRODUCT &&
          cpu_kernel_split_fills(p->m, p->n, p->k);
 }
 

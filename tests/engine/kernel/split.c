@@ -110,8 +110,8 @@ static void check_rows(const matrices *x, int64_t step)
 static const int64_t sizes[][3] = { { 300, 260, 220 },
                                     { 257, 545, 130 },
                                     { 256, 289, 800 },
-                                    { 800, 24, 64 },
-                                    { 190, 120, 93 } };
+                                    { 2800, 24, 64 },
+                                    { 290, 190, 93 } };
 #define N_SIZES (sizeof sizes / sizeof *sizes)
 
 static void as_exact_as_f32(void **state)
@@ -294,7 +294,7 @@ static void convolutions_with_infinities(void **state)
 static void batches_with_infinities(void **state)
 {
   (void)state;
-  enum { BATCHES = 5, M = 160, N = 120, K = 64 };
+  enum { BATCHES = 5, M = 290, N = 240, K = 64 };
   matrices all = new_matrices(BATCHES * M, N, K, 0);
   free(all.b);
   all.b = new_matrix(BATCHES * K * N);
@@ -328,11 +328,11 @@ static void which_are_split(void **state)
   static const struct {
     int64_t m, n, k;
     bool split;
-  } cases[] = { { 128, 128, 64, true },  { 128, 127, 64, false },
-                { 96, 192, 96, true },   { 95, 192, 96, false },
-                { 800, 24, 64, true },   { 800, 23, 64, false },
-                { 128, 128, 63, false }, { 600, 600, 95, false },
-                { 600, 600, 96, true },  { 97, 192, 97, false } };
+  } cases[] = { { 256, 256, 64, true },  { 256, 255, 64, false },
+                { 96, 512, 96, true },   { 95, 520, 96, false },
+                { 2000, 32, 96, true },  { 2000, 33, 96, false },
+                { 270, 256, 63, false }, { 600, 600, 95, false },
+                { 600, 600, 96, true },  { 97, 512, 97, false } };
   if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
   cpu_threads *pool;
   assert_null(cpu_threads_new(1, &pool));
