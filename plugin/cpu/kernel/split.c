@@ -12,24 +12,15 @@
 #include <math.h>
 
 #include "kernel/split_pack.h"
+#include "kernel/split_tiles.h"
 
 #define MOST_STEPS (CPU_KERNEL_SPLIT_INNER / STEP)  // of a block
 #define MOST_PANELS 16                              // of a part: 1.1 MB
 
-// 32 x 32 sums that are added to c, or stored if they are the `first`, while
-// the next ones are computed.
-typedef struct sums {
-  _Alignas(64) float value[BAND * BAND];
-  float exponent;
-  bool first;
-  int64_t m, n, rows;  // where in c; how many rows c has
-  int64_t written;     // rows that are in c
-} sums;
-
 // Of each thread.
 typedef struct scratch {
   _Alignas(64) float gathered[BAND * CPU_KERNEL_SPLIT_INNER];
-  sums sums[2];
+  cpu_kernel_split_sums sums[2];
   unsigned char packed[];  // a band, and the panels of a part
 } scratch;
 
@@ -77,34 +68,6 @@ static void find_lines(const cpu_kernel_split *s, const float *operand,
   }
 }
 
-static cpu_kernel_split_lines panel_lines(const job *j, const split_block *x,
-                                          int64_t panel)
-{
-  return (cpu_kernel_split_lines){ .n = least(j->s->n - panel * BAND, BAND),
-                                   .inner = x->inner,
-                                   .apart = j->s->b_column,
-                                   .next = j->s->b_row,
-                                   .pairs = true };
-}
-
-static void pack_panel(const job *j, const split_block *x, int64_t panel,
-                       float exponent, cpu_kernel_split_packed *to)
-{
-  cpu_kernel_split_lines l = panel_lines(j, x, panel);
-  find_lines(j->s, j->s->b, NULL, panel * BAND, x->k, NULL, &l);
-  to->exponent = exponent;
-  cpu_kernel_split_pack_lines(&l, to);
-}
-
-static void gather_panel(const job *j, const split_block *x, int64_t panel,
-                         float *gathered, cpu_kernel_split_packed *to)
-{
-  cpu_kernel_split_lines l = panel_lines(j, x, panel);
-  find_lines(j->s, j->s->b, j->s->gather_b, panel * BAND, x->k, gathered, &l);
-  cpu_kernel_split_find_exponents(&l, &to->exponent);
-  cpu_kernel_split_pack_lines(&l, to);
-}
-
 static void pack_band(const job *j, const split_block *x, int64_t band,
                       float *gathered, cpu_kernel_split_packed *to)
 {
@@ -136,28 +99,44 @@ static unsigned char *panels_of(const job *j, scratch *t)
   return (unsigned char *)panel_at(j, t->packed, 1);
 }
 
-static void pack_panels(const job *j, const split_block *x, scratch *t)
+// Columns from `first` on, n of them.
+static cpu_kernel_split_lines columns_of(const job *j, const split_block *x,
+                                         int64_t first, int64_t n,
+                                         float *gathered)
 {
-  if (j->s->gather_b != NULL) {
-    for (int64_t p = x->panel; p < x->last_panel; p++) {
-      gather_panel(j, x, p, t->gathered,
-                   panel_at(j, panels_of(j, t), p - x->panel));
-    }
-    return;
-  }
+  const cpu_kernel_split *s = j->s;
+  cpu_kernel_split_lines l = { .n = least(s->n - first, n),
+                               .inner = x->inner,
+                               .apart = s->b_column,
+                               .next = s->b_row,
+                               .pairs = true };
+  find_lines(s, s->b, s->gather_b, first, x->k, gathered, &l);
+  return l;
+}
+
+// Finds the exponents of all panels at once if they need not be gathered.
+static void pack_panels(const job *j, const split_block *x, float *gathered,
+                        unsigned char *panels)
+{
   float exponents[MOST_PANELS];
-  cpu_kernel_split_lines l = panel_lines(j, x, x->panel);
-  l.n = least(j->s->n - x->panel * BAND, (x->last_panel - x->panel) * BAND);
-  find_lines(j->s, j->s->b, NULL, x->panel * BAND, x->k, NULL, &l);
-  cpu_kernel_split_find_exponents(&l, exponents);
-  for (int64_t p = x->panel; p < x->last_panel; p++) {
-    pack_panel(j, x, p, exponents[p - x->panel],
-               panel_at(j, panels_of(j, t), p - x->panel));
+  const bool at_once = j->s->gather_b == NULL;
+  if (at_once) {
+    const cpu_kernel_split_lines all = columns_of(
+        j, x, x->panel * BAND, (x->last_panel - x->panel) * BAND, NULL);
+    cpu_kernel_split_find_exponents(&all, exponents);
+  }
+  for (int64_t i = 0; i < x->last_panel - x->panel; i++) {
+    const cpu_kernel_split_lines l =
+        columns_of(j, x, (x->panel + i) * BAND, BAND, gathered);
+    if (!at_once) cpu_kernel_split_find_exponents(&l, &exponents[i]);
+    cpu_kernel_split_packed *to = panel_at(j, panels, i);
+    to->exponent = exponents[i];
+    cpu_kernel_split_pack_lines(&l, to);
   }
 }
 
-// Reads a share of a band's operand into the second cache, before the band is
-// packed: the shares `panel` of those of all panels.
+// Reads a band's rows into the second cache before they are packed: a share of
+// them while each panel of the band before is multiplied.
 static void prefetch_band(const job *j, const split_block *x, int64_t band,
                           int64_t panel)
 {
@@ -180,88 +159,6 @@ static void prefetch_band(const job *j, const split_block *x, int64_t band,
 
 // ---- multiplying ------------------------------------------------------------
 
-// Writes rows until `end` of them are in c.
-static void write_sums(const cpu_kernel_split *s, sums *x, int64_t end)
-{
-  const __m512 by = _mm512_set1_ps(-x->exponent);
-  const __mmask32 mask = mask_of(least(BAND, s->n - x->n));
-  end = least(end, x->rows);
-  for (; x->written < end; x->written++) {
-    const int64_t m = x->m + x->written;
-    float *row = s->c + (s->c_rows != NULL ? s->c_rows[m] : m * s->n) + x->n;
-    for (int64_t half = 0; half < BAND; half += SIDE) {
-      const __mmask16 there = (__mmask16)(mask >> half);
-      if (there == 0) break;
-      const float *from = x->value + x->written * BAND + half;
-      __m512 sum = _mm512_scalef_ps(_mm512_load_ps(from), by);
-      if (!x->first) {
-        sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(there, row + half));
-      }
-      _mm512_mask_storeu_ps(row + half, there, sum);
-    }
-  }
-}
-
-// Reads a tile of the next step of both into the first cache.
-static inline void prefetch(const unsigned char *a, const unsigned char *b)
-{
-  for (int64_t i = 0; i < TILE; i += 64) {
-    _mm_prefetch((const char *)a + STEP_BYTES + i, _MM_HINT_T0);
-    _mm_prefetch((const char *)b + STEP_BYTES + i, _MM_HINT_T0);
-  }
-}
-
-#define LOAD_A(part)                          \
-  _tile_loadd(A0, a + ((part)-1) * TILE, 64); \
-  _tile_loadd(A1, a + (PARTS + (part)-1) * TILE, 64)
-#define LOAD_B(part)                          \
-  _tile_loadd(B0, b + ((part)-1) * TILE, 64); \
-  _tile_loadd(B1, b + (PARTS + (part)-1) * TILE, 64)
-// number: of the next step's six tiles the one that is read ahead.
-#define MULTIPLY(number)                          \
-  prefetch(a + (number)*TILE, b + (number)*TILE); \
-  _tile_dpbf16ps(C00, A0, B0);                    \
-  _tile_dpbf16ps(C01, A0, B1);                    \
-  _tile_dpbf16ps(C10, A1, B0);                    \
-  _tile_dpbf16ps(C11, A1, B1)
-
-// Computes sums, and writes `before` meanwhile. Small products come first, so
-// that adding them loses fewer bits.
-static void multiply_tiles(const job *j, const split_block *x,
-                           const cpu_kernel_split_packed *band,
-                           const cpu_kernel_split_packed *panel, sums *before,
-                           sums *out)
-{
-  const unsigned char *a = band->tiles, *b = panel->tiles;
-  const int64_t rows = parts_of(BAND, parts_of(x->inner, STEP));
-  _tile_zero(C00);
-  _tile_zero(C01);
-  _tile_zero(C10);
-  _tile_zero(C11);
-  for (int64_t k = 0; k < x->inner; k += STEP) {
-    LOAD_A(1);
-    LOAD_B(3);
-    MULTIPLY(0);
-    LOAD_B(2);
-    MULTIPLY(1);
-    LOAD_A(2);
-    MULTIPLY(2);
-    LOAD_B(1);
-    MULTIPLY(3);
-    LOAD_A(3);
-    MULTIPLY(4);
-    LOAD_A(1);
-    MULTIPLY(5);
-    write_sums(j->s, before, before->written + rows);
-    a += STEP_BYTES;
-    b += STEP_BYTES;
-  }
-  _tile_stored(C00, out->value, BAND * sizeof(float));
-  _tile_stored(C01, out->value + SIDE, BAND * sizeof(float));
-  _tile_stored(C10, out->value + SIDE * BAND, BAND * sizeof(float));
-  _tile_stored(C11, out->value + SIDE * BAND + SIDE, BAND * sizeof(float));
-}
-
 // The first of the block's panels. They are packed here unless all of b is.
 static unsigned char *find_panels(const job *j, const split_block *x,
                                   scratch *t)
@@ -270,7 +167,7 @@ static unsigned char *find_panels(const job *j, const split_block *x,
     return (unsigned char *)panel_at(j, j->s->packed,
                                      x->number * j->n_panels + x->panel);
   }
-  pack_panels(j, x, t);
+  pack_panels(j, x, t->gathered, panels_of(j, t));
   return panels_of(j, t);
 }
 
@@ -278,8 +175,9 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
 {
   cpu_kernel_split_packed *band = band_of(t);
   unsigned char *panels = find_panels(j, x, t);
-  sums *before = &t->sums[0], *next = &t->sums[1];
-  before->rows = before->written = 0;
+  cpu_kernel_split_sums *before = &t->sums[0], *next = &t->sums[1];
+  before->exponent = 0;
+  before->m = before->n = before->rows = before->written = 0;
   for (int64_t i = x->band; i < x->last_band; i++) {
     pack_band(j, x, i, t->gathered, band);
     finish_stores();
@@ -296,13 +194,13 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
       next->rows = least(BAND, j->s->m - next->m);
       next->written = 0;
       prefetch_band(j, x, i + 1, p);
-      multiply_tiles(j, x, band, panel, before, next);
-      sums *written = before;
+      cpu_kernel_split_multiply(j->s, x->inner, band, panel, before, next);
+      cpu_kernel_split_sums *written = before;
       before = next;
       next = written;
     }
   }
-  write_sums(j->s, before, BAND);
+  cpu_kernel_split_write(j->s, before, BAND);
 }
 
 static void multiply_parts(void *user, int64_t lo, int64_t hi)
@@ -392,9 +290,10 @@ static void pack_range(void *user, int64_t lo, int64_t hi)
 {
   const job *j = user;
   for (int64_t i = lo; i < hi; i++) {
-    split_block x;
+    const int64_t panel = i % j->n_panels;
+    split_block x = { .panel = panel, .last_panel = panel + 1 };
     set_block(j, i / j->n_panels, &x);
-    gather_panel(j, &x, i % j->n_panels, NULL, panel_at(j, j->s->packed, i));
+    pack_panels(j, &x, NULL, (unsigned char *)panel_at(j, j->s->packed, i));
   }
 }
 
