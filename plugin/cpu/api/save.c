@@ -15,7 +15,7 @@
 #include "base/hash.h"
 
 #define MAGIC "CALXCPU\n"
-#define VERSION 3u
+#define VERSION 4u
 
 typedef struct header {
   char magic[8];

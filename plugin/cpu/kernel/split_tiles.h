@@ -17,8 +17,8 @@ typedef struct cpu_kernel_split_sums {
 // Writes rows until `end` of them are in c.
 void cpu_kernel_split_write(const cpu_kernel_split *s, cpu_kernel_split_sums *x,
                             int64_t end);
-// Computes the values of `out`. Meanwhile it writes all of `before`, which costs
-// next to nothing beside the tiles' products.
+// Computes the values of `out`. Meanwhile it writes all of `before`, which
+// costs next to nothing beside the tiles' products.
 void cpu_kernel_split_multiply(const cpu_kernel_split *s, int64_t inner,
                                const cpu_kernel_split_packed *band,
                                const cpu_kernel_split_packed *panel,

@@ -115,14 +115,14 @@ static void pack(void *user, int64_t lo, int64_t hi)
 // ---- multiplying ------------------------------------------------------------
 
 // 32 x 32 sums, which are written while the next ones are computed.
-typedef struct sums {
+typedef struct tile_sums {
   _Alignas(64) float value[BAND * BAND];
   int64_t m, n;     // where in c
   int64_t written;  // rows that are in c
-} sums;
+} tile_sums;
 
 // Writes rows until `end` of them are in c.
-static void write_sums(const packing *p, sums *x, int64_t end)
+static void write_sums(const packing *p, tile_sums *x, int64_t end)
 {
   const cpu_kernel_matmul_shape *s = p->s;
   const int64_t columns = least(BAND, s->n - x->n);
@@ -147,7 +147,7 @@ static void write_sums(const packing *p, sums *x, int64_t end)
 
 // Computes sums of a band and a panel, and writes `before` meanwhile.
 static void multiply_tiles(const packing *p, int64_t band, int64_t panel,
-                           sums *before, sums *out)
+                           tile_sums *before, tile_sums *out)
 {
   const cpu_kernel_matmul_shape *s = p->s;
   const int64_t each = p->steps * 2 * TILE, rows = parts_of(BAND, p->steps);
@@ -185,7 +185,7 @@ static void multiply_tiles(const packing *p, int64_t band, int64_t panel,
 static void multiply(void *user, int64_t lo, int64_t hi)
 {
   const packing *p = user;
-  sums buffers[2], *before = &buffers[0], *next = &buffers[1];
+  tile_sums buffers[2], *before = &buffers[0], *next = &buffers[1];
   before->m = before->n = 0;
   before->written = BAND;  // there are none
   configure();
@@ -198,7 +198,7 @@ static void multiply(void *user, int64_t lo, int64_t hi)
     for (int64_t i = band; i < last_band; i++) {
       for (int64_t j = panel; j < last_panel; j++) {
         multiply_tiles(p, i, j, before, next);
-        sums *written = before;
+        tile_sums *written = before;
         before = next;
         next = written;
       }
