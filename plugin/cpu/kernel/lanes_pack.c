@@ -16,10 +16,29 @@ const cpu_kernel_lanes_loops *cpu_kernel_lanes_get(void)
 // ---- the elements of an image, as runs --------------------------------------
 
 // A dimension of an image: its steps in the tensor, in elements, and among
-// lanes, in vectors.
+// lanes, in vectors. Of two dimensions: after each `inner` elements the next
+// one is `outer` vectors from the first of them.
 typedef struct image_run {
   int64_t size, step, vectors;
+  int64_t inner, outer;
 } image_run;
+
+static image_run plain_run(int64_t size, int64_t step, int64_t vectors)
+{
+  return (image_run){ size, step, vectors, size, 0 };
+}
+
+static bool is_plain(const image_run *r)
+{
+  return r->inner == r->size;
+}
+
+// Where an element is among lanes.
+static int64_t lanes_at(const image_run *r, int64_t element)
+{
+  return (element / r->inner * r->outer + element % r->inner * r->vectors) *
+         CPU_KERNEL_LANES;
+}
 
 typedef struct image_runs {
   int n;
@@ -31,10 +50,11 @@ static void add_run(image_runs *l, int64_t size, int64_t step, int64_t vectors)
   if (size == 1) return;
   int at = l->n++;
   for (; at > 0 && l->of[at - 1].step < step; at--) l->of[at] = l->of[at - 1];
-  l->of[at] = (image_run){ size, step, vectors };
+  l->of[at] = plain_run(size, step, vectors);
 }
 
-// Neighbours that are one dimension on both sides are merged.
+// Neighbours that are one dimension on both sides are merged. So are the last
+// two if they are one dimension in the tensor, and the last one alone is short.
 static image_runs runs_of(const cpu_kernel_lanes_images *m,
                           const cpu_kernel_lanes_layout *p)
 {
@@ -45,14 +65,17 @@ static image_runs runs_of(const cpu_kernel_lanes_images *m,
   for (int i = 0; i < all.n; i++) {
     const image_run *next = &all.of[i];
     image_run *last = l.n > 0 ? &l.of[l.n - 1] : NULL;
-    if (last != NULL && last->step == next->size * next->step &&
-        last->vectors == next->size * next->vectors) {
-      *last = (image_run){ last->size * next->size, next->step, next->vectors };
+    const bool one = last != NULL && last->step == next->size * next->step;
+    if (one && last->vectors == next->size * next->vectors) {
+      *last = plain_run(last->size * next->size, next->step, next->vectors);
+    } else if (one && next->step == 1 && next->size < CPU_KERNEL_LANES) {
+      *last = (image_run){ last->size * next->size, 1, next->vectors,
+                           next->size, last->vectors };
     } else {
       l.of[l.n++] = *next;
     }
   }
-  if (l.n == 0) l.of[l.n++] = (image_run){ 1, 1, 1 };
+  if (l.n == 0) l.of[l.n++] = plain_run(1, 1, 1);
   return l;
 }
 
@@ -69,7 +92,7 @@ typedef void run_fn(const lanes_transfer *c, const image_run *run,
 
 static void each_run(const image_runs *l, run_fn *run, const lanes_transfer *c)
 {
-  const image_run none = { 1, 0, 0 };
+  const image_run none = plain_run(1, 0, 0);
   const image_run *a = l->n > 2 ? &l->of[0] : &none;
   const image_run *b = l->n > 1 ? &l->of[l->n - 2] : &none;
   for (int64_t i = 0; i < a->size; i++) {
@@ -114,25 +137,31 @@ static void pack_run(const lanes_transfer *c, const image_run *run,
   if (run->step != 1 || c->lane == 1) {
     for (int64_t q = 0; q < run->size; q++) {
       for (int64_t i = 0; i < c->lanes; i++) {
-        to[q * step + i] = from[q * run->step + i * c->lane];
+        to[lanes_at(run, q) + i] = from[q * run->step + i * c->lane];
       }
     }
     return;
   }
   for (int64_t q = 0; q < run->size; q += CPU_KERNEL_LANES) {
     const int64_t at = tile_of(q, run->size, &n);
-    if (full && n == CPU_KERNEL_LANES) {
+    const bool whole = full && n == CPU_KERNEL_LANES;
+    if (whole && is_plain(run)) {
       c->loops->transpose(from + at, c->lane, to + at * step, step);
       continue;
     }
-    float tile[TILE] = { 0 }, turned[TILE];
-    for (int64_t i = 0; i < c->lanes; i++) {
-      memcpy(tile + i * CPU_KERNEL_LANES, from + i * c->lane + at,
-             (size_t)n * sizeof *tile);
+    float turned[TILE];
+    if (whole) {
+      c->loops->transpose(from + at, c->lane, turned, CPU_KERNEL_LANES);
+    } else {
+      float tile[TILE] = { 0 };
+      for (int64_t i = 0; i < c->lanes; i++) {
+        memcpy(tile + i * CPU_KERNEL_LANES, from + i * c->lane + at,
+               (size_t)n * sizeof *tile);
+      }
+      c->loops->transpose(tile, CPU_KERNEL_LANES, turned, CPU_KERNEL_LANES);
     }
-    c->loops->transpose(tile, CPU_KERNEL_LANES, turned, CPU_KERNEL_LANES);
     for (int64_t k = 0; k < n; k++) {
-      memcpy(to + (at + k) * step, turned + k * CPU_KERNEL_LANES,
+      memcpy(to + lanes_at(run, at + k), turned + k * CPU_KERNEL_LANES,
              CPU_KERNEL_LANES * sizeof *to);
     }
   }
@@ -149,20 +178,20 @@ static void unpack_run(const lanes_transfer *c, const image_run *run,
   if (run->step != 1 || c->lane == 1) {
     for (int64_t q = 0; q < run->size; q++) {
       for (int64_t i = 0; i < c->lanes; i++) {
-        to[q * run->step + i * c->lane] = from[q * step + i];
+        to[q * run->step + i * c->lane] = from[lanes_at(run, q) + i];
       }
     }
     return;
   }
   for (int64_t q = 0; q < run->size; q += CPU_KERNEL_LANES) {
     const int64_t at = tile_of(q, run->size, &n);
-    if (full && n == CPU_KERNEL_LANES) {
+    if (full && n == CPU_KERNEL_LANES && is_plain(run)) {
       c->loops->transpose(from + at * step, step, to + at, c->lane);
       continue;
     }
     float tile[TILE] = { 0 }, turned[TILE];
     for (int64_t k = 0; k < n; k++) {
-      memcpy(tile + k * CPU_KERNEL_LANES, from + (at + k) * step,
+      memcpy(tile + k * CPU_KERNEL_LANES, from + lanes_at(run, at + k),
              CPU_KERNEL_LANES * sizeof *tile);
     }
     c->loops->transpose(tile, CPU_KERNEL_LANES, turned, CPU_KERNEL_LANES);

@@ -35,7 +35,8 @@ static inline int64_t cpu_kernel_packed_elements(int64_t n, int64_t k)
 {
   return (n + 15) / 16 * 16 * k;
 }
-// Bytes for the rows of a that one call of cpu_kernel_packed_run() packs.
+// Bytes for the rows of a that one call of cpu_kernel_packed_run() packs; a
+// multiple of 64.
 size_t cpu_kernel_packed_scratch(int64_t m, int64_t k);
 // Packs the columns of one part.
 void cpu_kernel_packed_pack(const cpu_kernel_packed *p, int64_t part);

@@ -15,7 +15,8 @@
 #include "kernel/split_tiles.h"
 
 #define MOST_STEPS (CPU_KERNEL_SPLIT_INNER / STEP)  // of a block
-#define MOST_PANELS 16                              // of a part: 1.1 MB
+// Of a part: 1.1 MB.
+#define MOST_PANELS (CPU_KERNEL_SPLIT_MOST_LINES / BAND)
 
 // Of each thread.
 typedef struct scratch {

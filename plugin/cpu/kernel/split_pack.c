@@ -109,7 +109,8 @@ static inline __m512 load_row(const square *s, int64_t i)
                                there ? s->from + i * s->stride : s->from);
 }
 
-// The upper halves of both, in pairs, which they are subtracted from.
+// The upper halves of both, after `rounding` is added, in pairs. Both keep what
+// is left of them.
 static inline __m512i take_part(__m512 *io_x, __m512 *io_y, int rounding)
 {
   const __m512i high = _mm512_set1_epi32(-65536);
