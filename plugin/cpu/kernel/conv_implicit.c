@@ -205,9 +205,9 @@ static form form_of(const cpu_kernel_conv_desc *d,
 // products are faster than all of its algorithms but Winograd's.
 #define MOST_PIXELS 512
 
-// oneDNN's Winograd has 3 x 3 taps, neither strides nor dilation, and computes
-// tiles of 4 x 4 results. It is slower if of these many are missing and there
-// are many channels.
+// Winograd's algorithm has 3 x 3 taps, neither strides nor dilation, and
+// computes tiles of 4 x 4 results. Split products are faster if many results of
+// the tiles are not wanted, and there are many channels.
 #define WINOGRAD_TAPS 3
 #define WINOGRAD_TILE 4
 #define WINOGRAD_CHANNELS 256

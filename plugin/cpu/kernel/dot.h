@@ -28,7 +28,7 @@ typedef struct cpu_kernel_dot_plan {
   bool many;                   // tiny ones, a run of batches in one call
   cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
-  bool split;    // split.h; sgemm, if an operand has an infinity or NaN
+  bool split;    // split.h; the next, if an operand has an infinity or NaN
   bool turned;   // sgemm computes the transposed product in scratch
   bool divided;  // each matmul among the threads
   bool packed;   // packed.h; d.packed says who packs
@@ -36,7 +36,7 @@ typedef struct cpu_kernel_dot_plan {
   cpu_kernel_dot_factor factors[2];
   cpu_kernel_operand operands[3];  // lhs, rhs, result
   int64_t bytes[3];                // of an element of what products read, write
-  // Scratch of each thread; if split or turned, of all.
+  // Scratch of each thread; if turned, of all.
   size_t panels_at, panels_each;
 } cpu_kernel_dot_plan;
 

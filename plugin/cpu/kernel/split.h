@@ -24,7 +24,7 @@
 #define CPU_KERNEL_SPLIT_LINES 32
 // Inner elements that one instruction multiplies.
 #define CPU_KERNEL_SPLIT_STEP 32
-// Of computed to wanted sums, up to which products are faster than others.
+// The ratio of computed to wanted products up to which split ones are faster.
 #define CPU_KERNEL_SPLIT_WASTE 1.35
 
 // Copies rows or columns [first, first + n) of an operand and their inner
@@ -62,14 +62,16 @@ static inline int64_t cpu_kernel_split_panel_bytes(int64_t k)
          (steps + blocks - 1) / blocks * CPU_KERNEL_SPLIT_STEP_BYTES;
 }
 
-// Whether little is computed that is missing: bands, panels and steps are
-// whole.
+// Whether little is computed that nobody wants: rows and columns are packed,
+// and inner elements multiplied, so many at a time.
 static inline bool cpu_kernel_split_fills(int64_t m, int64_t n, int64_t k)
 {
   const int64_t sizes[3] = { m, n, k };
+  const int64_t each[3] = { CPU_KERNEL_SPLIT_LINES, CPU_KERNEL_SPLIT_LINES,
+                            CPU_KERNEL_SPLIT_STEP };
   double waste = 1;
   for (int i = 0; i < 3; i++) {
-    const int64_t missing = (32 - sizes[i] % 32) % 32;
+    const int64_t missing = (each[i] - sizes[i] % each[i]) % each[i];
     waste *= 1 + (double)missing / (double)sizes[i];
   }
   return waste <= CPU_KERNEL_SPLIT_WASTE;
