@@ -239,7 +239,7 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
   const form is = form_of(d, &s);
   const int64_t run = is == FORWARD ? d->features : d->batch;
   int64_t pixels = is == FORWARD ? d->batch : d->features;
-  int64_t taps = 1;  // that results meet, at least
+  int64_t taps = 1;  // that each result meets, at least
   for (int64_t i = 0; is != NEITHER && i < d->n_dims; i++) {
     const cpu_kernel_conv_dim *m = &d->dims[i];
     if (m->kernel > m->in_dilation) taps *= m->kernel / m->in_dilation;
@@ -256,10 +256,9 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
          cpu_kernel_conv_flops(d) >= LEAST_FLOPS;
 }
 
-// From so many operations on it was 1.05 to 1.4 times as fast as oneDNN in each
-// convolution of a ResNet-50's step that suits. Measuring would choose oneDNN:
-// it runs a small part of the convolution, which takes most of its time to
-// pack.
+// From so many operations on it is mostly faster than oneDNN (decisions 110 and
+// 113). Measuring would choose oneDNN: it runs a small part of the convolution,
+// which takes most of its time to pack.
 #define SURE_FLOPS 2e8
 
 bool cpu_kernel_conv_implicit_is_sure(const cpu_kernel_conv_desc *d)

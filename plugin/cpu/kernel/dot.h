@@ -28,7 +28,8 @@ typedef struct cpu_kernel_dot_plan {
   bool many;                   // tiny ones, a run of batches in one call
   cpu_kernel_matmul *matmul;   // bf16 as it is; NULL: not used
   const cpu_kernel_onednn *onednn;
-  bool split;    // split.h; the next, if an operand has an infinity or NaN
+  // split.h; what follows it above, if an operand has an infinity or NaN.
+  bool split;
   bool turned;   // sgemm computes the transposed product in scratch
   bool divided;  // each matmul among the threads
   bool packed;   // packed.h; d.packed says who packs

@@ -95,8 +95,8 @@ static bool splits(int64_t n, int64_t k)
 
 bool cpu_kernel_dot_packed_splits(const cpu_kernel_dot_plan *p, bool packs)
 {
-  const int64_t lines = CPU_KERNEL_SPLIT_LINES;
-  const int64_t missing = (lines - p->m % lines) % lines;
+  const int64_t missing =
+      cpu_kernel_split_missing(p->m, CPU_KERNEL_SPLIT_LINES);
   return cpu_kernel_has_tiles() && splits(p->n, p->k) &&
          (packs || (p->m >= SPLIT_ROWS && missing <= p->m / 3));
 }

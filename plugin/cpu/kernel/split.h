@@ -1,14 +1,13 @@
 // kernel/split: matrix products of f32 on AMX, which multiplies bf16.
 //
 // A number of f32 is the sum of three of bf16, of 8 bits each: x = x1 + x2 +
-// x3. Of a product the six products of parts that
-// count in f32 are added:
+// x3. Of a product the six products of parts that count in f32 are added:
 //
 //   a b = a1 b1 + a1 b2 + a2 b1 + a2 b2 + a1 b3 + a3 b1
 //
-// The three that are left out are about 2^-24 of it at most. AMX adds in f32.
-// (Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence
-// Datatype For Higher-Precision Computations, 2019.)
+// The three that are left out are about 2^-22 of it at most, of either sign.
+// AMX adds in f32. (Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial
+// Intelligence Datatype For Higher-Precision Computations, 2019.)
 //
 // AMX takes numbers below f32's least normal one for zero. So blocks of 32 rows
 // or columns are multiplied by a power of two first, after which their largest
@@ -62,6 +61,12 @@ static inline int64_t cpu_kernel_split_panel_bytes(int64_t k)
          (steps + blocks - 1) / blocks * CPU_KERNEL_SPLIT_STEP_BYTES;
 }
 
+// How many of the last `each` there are not.
+static inline int64_t cpu_kernel_split_missing(int64_t n, int64_t each)
+{
+  return (each - n % each) % each;
+}
+
 // Whether little is computed that nobody wants: rows and columns are packed,
 // and inner elements multiplied, so many at a time.
 static inline bool cpu_kernel_split_fills(int64_t m, int64_t n, int64_t k)
@@ -71,8 +76,8 @@ static inline bool cpu_kernel_split_fills(int64_t m, int64_t n, int64_t k)
                             CPU_KERNEL_SPLIT_STEP };
   double waste = 1;
   for (int i = 0; i < 3; i++) {
-    const int64_t missing = (each[i] - sizes[i] % each[i]) % each[i];
-    waste *= 1 + (double)missing / (double)sizes[i];
+    waste *= 1 + (double)cpu_kernel_split_missing(sizes[i], each[i]) /
+                     (double)sizes[i];
   }
   return waste <= CPU_KERNEL_SPLIT_WASTE;
 }

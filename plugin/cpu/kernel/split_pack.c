@@ -63,8 +63,9 @@ static void find_across(const cpu_kernel_split_lines *l, float *out)
       const __mmask16 mask = mask_of_row(l->n - n);
       const float *from = l->from + k * l->next + n;
       __m512i m = most[n / SIDE];
-      for (int64_t i = 0; i < rows; i++)
+      for (int64_t i = 0; i < rows; i++) {
         m = larger(m, from + i * l->next, mask);
+      }
       most[n / SIDE] = m;
     }
   }
@@ -85,7 +86,7 @@ void cpu_kernel_split_find_exponents(const cpu_kernel_split_lines *l,
 
 // ---- tiles ------------------------------------------------------------------
 
-// Up to 16 x 16 numbers of an operand. What misses counts as zero.
+// Up to 16 x 16 numbers of an operand. Missing ones count as zero.
 typedef struct square {
   const float *from;
   int64_t stride, rows;
@@ -123,7 +124,8 @@ static inline __m512i take_part(__m512 *io_x, __m512 *io_y, int rounding)
                                    0xf8);  // x | (y & high)
 }
 
-// A row of the three tiles, `to` the first's.
+// A row of the three tiles, `to` the first's. The first part is rounded: so the
+// second has either sign, and the products that are left out cancel.
 static inline void pack_row(__m512 x, __m512 y, __m512 exponent,
                             unsigned char *to)
 {
@@ -139,6 +141,7 @@ static bool is_full(const square *s)
   return s->rows >= SIDE && s->mask == 0xffff;
 }
 
+// Loads without masks take less time.
 static void pack_squares(const square *x, const square *y, __m512 exponent,
                          unsigned char *to)
 {

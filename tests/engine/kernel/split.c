@@ -342,7 +342,11 @@ static void which_are_split(void **state)
     cpu_kernel *kernel;
     assert_null(cpu_kernel_new(&desc, pool, false, &kernel));
     const bool split = strcmp(cpu_kernel_name(kernel), "split bf16") == 0;
-    if (split != cases[i].split) fail_msg("%d", (int)i);
+    if (split != cases[i].split) {
+      fail_msg("%lld x %lld x %lld: %s", (long long)cases[i].m,
+               (long long)cases[i].n, (long long)cases[i].k,
+               cpu_kernel_name(kernel));
+    }
     cpu_kernel_free(kernel);
   }
   cpu_threads_free(pool);
