@@ -77,7 +77,10 @@ void *cx_alloc_pages(size_t bytes)
 
 void cx_free_pages(void *p, size_t bytes)
 {
-  if (bytes > 0) (void)munmap(p, bytes);
+  if (bytes == 0 || munmap(p, bytes) == 0) return;
+  // The process has as many mappings as it may: the address stays in use, the
+  // memory does not.
+  (void)madvise(p, bytes, MADV_DONTNEED);
 }
 
 char *cx_strdup(const char *s)

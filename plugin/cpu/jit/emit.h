@@ -113,6 +113,7 @@ typedef struct cpu_jit_env {
   LLVMValueRef lo, hi;  // its iterations
   int lanes;            // 1: scalars only
   int memory_level;     // of loads, at least: what is read may be written
+  LLVMValueRef stream;  // index of what the loop passes in the order of memory
   int64_t columns;      // of the rows that are lanes; 0: lanes are no rows
   bool small;           // lane indices fit in 32 bits
   size_t budget;        // instructions left
@@ -264,6 +265,16 @@ LLVMValueRef cpu_jit_load_first(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMTypeRef t, LLVMValueRef at, int n);
 void cpu_jit_store_first(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                          LLVMValueRef v, LLVMValueRef at, int n);
+
+// ---- ahead.c ----
+
+// The loop passes the elements at this location one after the other: those of
+// long inputs at the same index are read ahead.
+void cpu_jit_stream(cpu_jit_env *env, const cpu_jit_loc *p);
+// Before the load of a vector at `ix`, which is p's, if the loop passes it.
+void cpu_jit_read_ahead(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                        LLVMValueRef pointer, const cpu_jit_loc *p,
+                        cpu_jit_ix ix);
 
 // ---- memory.c ----
 

@@ -323,6 +323,7 @@ void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
   env->hi = LLVMGetParam(env->function, 2);
   env->lanes = lanes;
   env->memory_level = 0;
+  env->stream = NULL;
   env->budget = CPU_JIT_SIZE;
   cx_arena_reset(&env->fn_arena);
   env->cse = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_cse *, BUCKETS);

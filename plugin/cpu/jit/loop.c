@@ -6,7 +6,8 @@
 // dimensions are one run and indices are divided lane by lane. A concatenation
 // of long pieces is a nest for each of them. Where all
 // dimensions are one run by themselves, an iteration is an element: such code
-// knows no sizes, so that loops that differ in them alone are one function.
+// knows no sizes, so that loops that differ in them alone are one function, or
+// two: long tensors are read ahead.
 // Where the last run is short and no whole number of vectors, and all that is
 // read beside it repeats with it, an iteration is so many runs that they are
 // whole vectors: which elements of what repeats these need is known.

@@ -263,6 +263,7 @@ cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
   LLVMTypeRef t = cpu_jit_memory_type(env, e);
   if (complex) ix = cpu_jit_ix_scale(env, ix, 2);
   LLVMBuilderRef b = cpu_jit_at(env, v.level);
+  cpu_jit_read_ahead(env, b, t, pointer, p, ix);
   v.re = to_register(env, b, load_part(env, b, t, pointer, ix, p->mask), e);
   if (complex) {
     const cpu_jit_ix second = cpu_jit_ix_offset(env, ix, 1);

@@ -119,6 +119,7 @@ void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
     cpu_jit_loc_push(&loc, p->dims[i], p->sizes[i], f->index[i]);
   }
   const cpu_jit_loc *at = cpu_jit_loc_of(env, &loc);
+  if (p->sweep || p->rows || p->blocks <= 1) cpu_jit_stream(env, at);
   for (size_t i = 0; i < p->n_sums; i++) {
     const cpu_jit_sum *s = &p->sums[i];
     x[i] = p->second ? cpu_jit_load(env, cpu_jit_scratch(f->env, s->offset),

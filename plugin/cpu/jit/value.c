@@ -144,6 +144,7 @@ void cpu_jit_store_values(cpu_jit_env *env, const cx_hlo_value *const *values,
                           size_t n, size_t buffer, const cpu_jit_loc *at)
 {
   cpu_jit_val v[CPU_JIT_MAX_OUTPUTS];
+  cpu_jit_stream(env, at);
   for (size_t i = 0; i < n; i++) v[i] = cpu_jit_emit(env, values[i], at);
   if (cpu_jit_failed(env)) return;
   for (size_t i = 0; i < n; i++) {

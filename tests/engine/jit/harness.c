@@ -342,6 +342,24 @@ calx_status *harness_compile(const char *text)
   return status;
 }
 
+size_t harness_prefetches(const char *text)
+{
+  program p;
+  open_program(&p, text);
+  cx_text object = { 0 };
+  CHECK_OK(cpu_jit_get_api()->compile(NULL, &p.kernel, 1, &object));
+  size_t n = 0;
+  for (size_t i = 0; i + 2 < object.size; i++) {
+    // prefetcht0: 0F 18 /1, of an address in memory.
+    const unsigned char *at = (const unsigned char *)object.data + i;
+    n += at[0] == 0x0F && at[1] == 0x18 && at[2] >> 3 == 1 + 8 * (at[2] >> 6) &&
+         at[2] < 0xC0;
+  }
+  cx_text_free(&object);
+  close_program(&p);
+  return n;
+}
+
 void harness_check_shared(const char *text, const char *equal,
                           const char *other)
 {

@@ -277,6 +277,26 @@ static void test_not_shared(void **state)
   harness_check_shared(text, text, SCALED("0.5", "LE"));
 }
 
+// Long tensors that a loop passes in the order of memory are read ahead, short
+// ones and those that it jumps through are not.
+static void test_ahead(void **state)
+{
+  (void)state;
+  assert_int_equal(
+      harness_prefetches(PER_CHANNEL("1024x96xf32", "96xf32", "[1]")), 1);
+  assert_int_equal(
+      harness_prefetches(PER_CHANNEL("160x96xf32", "96xf32", "[1]")), 0);
+  assert_true(harness_prefetches(CHAIN("200000xf32")) >= 2);
+  assert_int_equal(harness_prefetches(CHAIN("8000xf32")), 0);
+  assert_int_equal(
+      harness_prefetches("func.func @main(%x: tensor<64x64x64xf32>) -> "
+                         "tensor<64x64x64xf32> {\n"
+                         "  %0 = stablehlo.transpose %x, dims = [1, 0, 2] : "
+                         "(tensor<64x64x64xf32>) -> tensor<64x64x64xf32>\n"
+                         "  return %0 : tensor<64x64x64xf32>\n}"),
+      0);
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -301,6 +321,7 @@ int main(void)
     cmocka_unit_test(test_in_place),  cmocka_unit_test(test_sizes),
     cmocka_unit_test(test_explosion), cmocka_unit_test(test_refused),
     cmocka_unit_test(test_shared),    cmocka_unit_test(test_not_shared),
+    cmocka_unit_test(test_ahead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

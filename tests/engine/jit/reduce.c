@@ -206,13 +206,33 @@ static void test_cases(void **state)
   }
 }
 
+#define SUM(from, to, over)                                               \
+  "func.func @main(%x: tensor<" from ">) -> tensor<" to                   \
+  "> {\n"                                                                 \
+  "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"                  \
+  "  %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across "    \
+  "dimensions = " over " : (tensor<" from ">, tensor<f32>) -> tensor<" to \
+  ">\n"                                                                   \
+  "  return %0 : tensor<" to ">\n}"
+
+// Rows that are read as they lie are read ahead. Columns that are cut into
+// blocks, each of which jumps through the rows, are not.
+static void test_ahead(void **state)
+{
+  (void)state;
+  assert_true(harness_prefetches(SUM("1024x96xf32", "96xf32", "[0]")) > 0);
+  assert_true(harness_prefetches(SUM("96x1024xf32", "96xf32", "[1]")) > 0);
+  assert_int_equal(harness_prefetches(SUM("96x96xf32", "96xf32", "[0]")), 0);
+  assert_int_equal(harness_prefetches(SUM("4x65536xf32", "65536xf32", "[0]")),
+                   0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_forms),
-    cmocka_unit_test(test_types),
-    cmocka_unit_test(test_unreduced),
-    cmocka_unit_test(test_cases),
+    cmocka_unit_test(test_forms),     cmocka_unit_test(test_types),
+    cmocka_unit_test(test_unreduced), cmocka_unit_test(test_cases),
+    cmocka_unit_test(test_ahead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
