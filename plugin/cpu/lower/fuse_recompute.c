@@ -126,14 +126,27 @@ bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
 
 // ---- long chains ----
 
+#define CHAIN_NS 8.0  // more is not added up
+
+typedef struct chain {
+  double ns;      // per element
+  bool has_rows;  // values that are the same in other rows or columns
+} chain;
+
+static bool is_row(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_BROADCAST_IN_DIM &&
+         cx_hlo_type_elements(&op->operands[0]->type.tensor) > 1;
+}
+
 // Adds what operation i and those cost that its loop would compute for it.
-static void add_chain(cpu_lower_fusion *f, uint32_t i, double most,
-                      double *io_ns)
+static void add_chain(cpu_lower_fusion *f, uint32_t i, chain *io)
 {
   const cx_hlo_op *op = f->uses->ops[i];
   f->seen[i] = f->search;
-  *io_ns += ns_of(op) + LEAST_NS;
-  for (uint32_t k = 0; k < op->n_operands && *io_ns <= most; k++) {
+  io->ns += ns_of(op) + LEAST_NS;
+  io->has_rows = io->has_rows || is_row(op);
+  for (uint32_t k = 0; k < op->n_operands && io->ns <= CHAIN_NS; k++) {
     const cx_hlo_value *v = op->operands[k];
     if (cpu_lower_is_constant(v) || !is_computed_in(v, op->block) ||
         !is_cheap(v->op)) {
@@ -141,14 +154,14 @@ static void add_chain(cpu_lower_fusion *f, uint32_t i, double most,
     }
     const uint32_t from = cpu_lower_info(f->c, v)->position;
     if (f->seen[from] == f->search || must_be_in_memory(f, from)) continue;
-    add_chain(f, from, most, io_ns);
+    add_chain(f, from, io);
   }
 }
 
 bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, double most)
 {
-  double ns = 0;
+  chain c = { 0 };
   f->search++;
-  add_chain(f, i, most, &ns);
-  return ns > most;
+  add_chain(f, i, &c);
+  return !c.has_rows && c.ns > most;
 }

@@ -8,7 +8,7 @@
 #define GROUPS_SEARCHED 256  // for a reduction that shares something
 // Of fewer elements a reduction may run on fewer threads than other loops do.
 #define LEAST_WRITTEN (1 << 16)
-// Longer chains of operations are faster in a loop of their own, which computes
+// Longer chains of operations are faster in a loop of their own, if it computes
 // several vectors side by side.
 #define MOST_NS 2.0
 

@@ -337,17 +337,20 @@ static void rows_are_read_in_place(void **unused)
 
 // What a sum and a later loop read is written by the loop that adds it up, in
 // the memory of a product that nothing reads any more. Of short rows, which a
-// sum reads in another order, and of a long chain a loop of its own writes it.
+// sum reads in another order, and of a long chain a loop of its own writes it,
+// unless the chain has values of columns.
 static void written_by_the_sum(void **unused)
 {
   (void)unused;
   static const struct {
     int columns, chain;
+    bool scaled;
     int tensors;  // read and written
-  } cases[] = { { 64, 1, 2 + 3 + 2 },
-                { 8, 1, 2 + 3 + 1 + 2 },
-                { 64, 5, 2 + 3 + 1 + 2 } };
-  for (size_t i = 0; i < 3; i++) {
+  } cases[] = { { 64, 1, false, 2 + 3 + 2 },
+                { 8, 1, false, 2 + 3 + 1 + 2 },
+                { 64, 5, false, 2 + 3 + 1 + 2 },
+                { 64, 5, true, 2 + 3 + 2 } };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     cx_text text = { 0 };
     char t[32], row[32], square[32];
     snprintf(t, sizeof t, "tensor<16384x%dxf32>", cases[i].columns);
@@ -356,23 +359,26 @@ static void written_by_the_sum(void **unused)
              cases[i].columns);
     cx_text_format(
         &text,
-        "func.func @main(%%x: %s, %%y: %s, %%w: %s) -> %s {\n"
+        "func.func @main(%%x: %s, %%y: %s, %%w: %s, %%v: %s) -> %s {\n"
         "%%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "%%e = stablehlo.broadcast_in_dim %%v, dims = [1] : (%s) -> %s\n"
         "%%a0 = stablehlo.dot_general %%x, %%w, contracting_dims = [1] x [0] : "
         "(%s, %s) -> %s\n",
-        t, t, square, t, t, square, t);
+        t, t, square, row, t, row, t, t, square, t);
     for (int k = 0; k < cases[i].chain; k++) {
       cx_text_format(&text, "%%a%d = stablehlo.tanh %%a%d : %s\n", k + 1, k, t);
     }
     cx_text_format(
         &text,
-        "%%b = stablehlo.divide %%a%d, %%y : %s\n"
+        "%%y2 = stablehlo.multiply %%y, %s : %s\n"
+        "%%b = stablehlo.divide %%a%d, %%y2 : %s\n"
         "%%s = stablehlo.reduce(%%b init: %%z) applies stablehlo.add across "
         "dimensions = [0] : (%s, tensor<f32>) -> %s\n"
         "%%m = stablehlo.broadcast_in_dim %%s, dims = [1] : (%s) -> %s\n"
         "%%r = stablehlo.subtract %%b, %%m : %s\n"
         "return %%r : %s }",
-        cases[i].chain, t, t, row, row, t, t, t);
+        cases[i].scaled ? "%e" : "%y", t, cases[i].chain, t, t, row, row, t, t,
+        t);
     cpu_run_program *p = large(&text);
     const cpu_run_program_info *info = cpu_run_program_info_of(p);
     const double bytes = 16384.0 * cases[i].columns * 4;
