@@ -109,6 +109,23 @@ static void store_outputs(cpu_jit_reduce_phase *f, bool unreduced,
   }
 }
 
+#define LONG_PIECE 4096  // elements
+
+// Whether elements are read in the order of memory, or in long pieces of it: a
+// piece is what follows a kept run behind a reduced one.
+static bool is_in_order(const cpu_jit_plan *p)
+{
+  if (!p->rows && !p->sweep && p->blocks > 1) return false;
+  bool reduces = false;
+  int64_t piece = INT64_MAX;
+  for (int i = 0; i < p->n; i++) {
+    if (piece != INT64_MAX) piece *= p->sizes[i];
+    reduces = reduces || p->reduced[i];
+    if (reduces && !p->reduced[i] && i != p->vector) piece = 1;
+  }
+  return piece >= LONG_PIECE;
+}
+
 void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
                              cpu_jit_val *x)
 {
@@ -119,7 +136,7 @@ void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
     cpu_jit_loc_push(&loc, p->dims[i], p->sizes[i], f->index[i]);
   }
   const cpu_jit_loc *at = cpu_jit_loc_of(env, &loc);
-  if (p->sweep || p->rows || p->blocks <= 1) cpu_jit_stream(env, at);
+  if (is_in_order(p)) cpu_jit_stream(env, at);
   for (size_t i = 0; i < p->n_sums; i++) {
     const cpu_jit_sum *s = &p->sums[i];
     x[i] = p->second ? cpu_jit_load(env, cpu_jit_scratch(f->env, s->offset),
