@@ -10,7 +10,7 @@
 
 #define DISTANCE 2048              // bytes; 1024 and 4096 are as good
 #define LEAST ((int64_t)64 << 10)  // bytes of a tensor: others are in a cache
-#define LEAST_NS 0.4               // of arithmetic, by cpu_jit_element_ns()
+#define LEAST_NS 0.4               // of arithmetic for an element
 #define LINE 64
 
 void cpu_jit_stream(cpu_jit_env *env, const cpu_jit_loc *p)
@@ -22,7 +22,7 @@ static bool is_streamed(const cpu_jit_env *env, const cpu_jit_loc *p,
                         cpu_jit_ix ix, int64_t bytes)
 {
   if (ix.wide || ix.lane != 1 || ix.base != env->stream ||
-      cpu_jit_element_ns(env) < LEAST_NS) {
+      env->element_ns < LEAST_NS) {
     return false;
   }
   for (int i = 0; i < p->n; i++) bytes *= p->part[i].size;

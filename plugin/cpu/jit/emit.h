@@ -102,6 +102,7 @@ typedef struct cpu_jit_env {
   const cpu_jit_kernel *kernel;
   size_t number;        // of the kernel
   int64_t bytes;        // of its inputs and outputs
+  double element_ns;    // cpu_jit_element_ns()
   cx_arena arena;       // lives as long as the kernel's emission
   cx_arena fn_arena;    // … as the function's
   cpu_jit_slot *slots;  // open addressing by the value's address
@@ -396,7 +397,7 @@ cpu_jit_val cpu_jit_summed(cpu_jit_env *env, cpu_jit_val sum, cx_hlo_elem e);
 
 // ---- merge.c ----
 
-// Fills the slots' needs. Operations in program order.
+// Fills the slots' needs and element_ns. Operations in program order.
 void cpu_jit_merge(cpu_jit_env *env);
 // The runs of dimensions of a type between these cuts: sizes, and how many
 // dimensions each has. Returns how many; none has size 1 unless all have.

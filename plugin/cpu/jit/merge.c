@@ -25,6 +25,7 @@ void cpu_jit_merge(cpu_jit_env *env)
       cpu_jit_slot_of(env, &op->results[j])->need = need;
     }
   }
+  env->element_ns = cpu_jit_element_ns(env);
 }
 
 int cpu_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims, int64_t *sizes)

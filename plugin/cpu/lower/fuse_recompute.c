@@ -128,10 +128,10 @@ bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
 
 #define CHAIN_NS 8.0  // more is not added up
 
-typedef struct chain {
+typedef struct chain_cost {
   double ns;      // per element
   bool has_rows;  // values that are the same in other rows or columns
-} chain;
+} chain_cost;
 
 static bool is_row(const cx_hlo_op *op)
 {
@@ -140,7 +140,7 @@ static bool is_row(const cx_hlo_op *op)
 }
 
 // Adds what operation i and those cost that its loop would compute for it.
-static void add_chain(cpu_lower_fusion *f, uint32_t i, chain *io)
+static void add_chain(cpu_lower_fusion *f, uint32_t i, chain_cost *io)
 {
   const cx_hlo_op *op = f->uses->ops[i];
   f->seen[i] = f->search;
@@ -160,7 +160,7 @@ static void add_chain(cpu_lower_fusion *f, uint32_t i, chain *io)
 
 bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, double most)
 {
-  chain c = { 0 };
+  chain_cost c = { 0 };
   f->search++;
   add_chain(f, i, &c);
   return !c.has_rows && c.ns > most;
