@@ -2,10 +2,9 @@
 //
 // Where the arithmetic for an element is long, few iterations fit in the
 // processor's window, so it sees the loads of the next lines too late; and what
-// it reads ahead by itself ends with a page of 4 KiB. A prefetch for each
-// vector hides what is left: a loop that takes an activation's gradient from
-// memory takes 0.65 of the time. Loops of little arithmetic would become
-// slower.
+// it reads ahead by itself ends with a page of 4 KiB. With a prefetch for each
+// vector the gradient of an activation, from memory, takes 0.65 of the time.
+// Loops of little arithmetic would become slower (decision 114).
 #include "jit/emit.h"
 
 #define DISTANCE 2048              // bytes; 1024 and 4096 are as good
