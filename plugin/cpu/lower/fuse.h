@@ -119,9 +119,11 @@ void cpu_lower_fuse_note_placed(cpu_lower_fusion *f, uint32_t i);
 bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
                                const cpu_lower_users *users);
 // Whether operation i and those that its loop would compute for it take more
-// nanoseconds an element, and that loop would compute several vectors side by
-// side, as those do that have no values of rows or columns.
-bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, double most);
+// than `most` nanoseconds an element. `side_by_side`: and whether that loop
+// would compute several vectors side by side, as those do that have no values
+// of rows or columns.
+bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, bool side_by_side,
+                            double most);
 
 // ---- fuse_reduce.c ----
 

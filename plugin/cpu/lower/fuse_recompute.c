@@ -158,10 +158,11 @@ static void add_chain(cpu_lower_fusion *f, uint32_t i, chain_cost *io)
   }
 }
 
-bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, double most)
+bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, bool side_by_side,
+                            double most)
 {
   chain_cost c = { 0 };
   f->search++;
   add_chain(f, i, &c);
-  return !c.has_rows && c.ns > most;
+  return c.ns > most && !(side_by_side && c.has_rows);
 }

@@ -9,8 +9,10 @@
 // Of fewer elements a reduction may run on fewer threads than other loops do.
 #define LEAST_WRITTEN (1 << 16)
 // Longer chains of operations are faster in a loop of their own, if it computes
-// several vectors side by side.
+// several vectors side by side, or if there are fewer elements: a sum then has
+// few pieces, which some numbers of threads do not divide evenly.
 #define MOST_NS 2.0
+#define MANY_ELEMENTS (1 << 19)
 
 static bool has_same_domain(const cx_hlo_op *a, const cx_hlo_op *b)
 {
@@ -131,9 +133,9 @@ bool cpu_lower_fuse_writes_reduced(cpu_lower_fusion *f, uint32_t i,
 {
   const cx_hlo_op *op = f->uses->ops[i];
   const cx_hlo_type *t = cpu_lower_result_type(op);
+  const int64_t n = cx_hlo_type_elements(t);
   return cpu_lower_reduces(g, t) && g->root->n_results == 1 &&
          cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
-         t->dims[t->rank - 1] >= CPU_LOWER_FUSE_ROW &&
-         cx_hlo_type_elements(t) >= LEAST_WRITTEN &&
-         !cpu_lower_fuse_is_long(f, i, MOST_NS);
+         t->dims[t->rank - 1] >= CPU_LOWER_FUSE_ROW && n >= LEAST_WRITTEN &&
+         !cpu_lower_fuse_is_long(f, i, n >= MANY_ELEMENTS, MOST_NS);
 }

@@ -338,22 +338,23 @@ static void rows_are_read_in_place(void **unused)
 // What a sum and a later loop read is written by the loop that adds it up, in
 // the memory of a product that nothing reads any more. Of short rows, which a
 // sum reads in another order, and of a long chain a loop of its own writes it,
-// unless the chain has values of columns.
+// unless the chain has values of columns and there are many elements.
 static void written_by_the_sum(void **unused)
 {
   (void)unused;
   static const struct {
-    int columns, chain;
+    int rows, columns, chain;
     bool scaled;
     int tensors;  // read and written
-  } cases[] = { { 64, 1, false, 2 + 3 + 2 },
-                { 8, 1, false, 2 + 3 + 1 + 2 },
-                { 64, 5, false, 2 + 3 + 1 + 2 },
-                { 64, 5, true, 2 + 3 + 2 } };
+  } cases[] = { { 16384, 64, 1, false, 2 + 3 + 2 },
+                { 16384, 8, 1, false, 2 + 3 + 1 + 2 },
+                { 16384, 64, 5, false, 2 + 3 + 1 + 2 },
+                { 16384, 64, 5, true, 2 + 3 + 2 },
+                { 4096, 64, 5, true, 2 + 3 + 1 + 2 } };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     cx_text text = { 0 };
     char t[32], row[32], square[32];
-    snprintf(t, sizeof t, "tensor<16384x%dxf32>", cases[i].columns);
+    snprintf(t, sizeof t, "tensor<%dx%dxf32>", cases[i].rows, cases[i].columns);
     snprintf(row, sizeof row, "tensor<%dxf32>", cases[i].columns);
     snprintf(square, sizeof square, "tensor<%dx%dxf32>", cases[i].columns,
              cases[i].columns);
@@ -381,7 +382,7 @@ static void written_by_the_sum(void **unused)
         t);
     cpu_run_program *p = large(&text);
     const cpu_run_program_info *info = cpu_run_program_info_of(p);
-    const double bytes = 16384.0 * cases[i].columns * 4;
+    const double bytes = (double)cases[i].rows * cases[i].columns * 4;
     // The sums and the right operand are small.
     assert_int_equal((int)(info->work.bytes / bytes), cases[i].tensors);
     assert_int_equal((int)((double)info->arena_bytes / bytes), 1);
