@@ -119,10 +119,10 @@ void cpu_lower_fuse_note_placed(cpu_lower_fusion *f, uint32_t i);
 bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
                                const cpu_lower_users *users);
 // Whether operation i and those that its loop would compute for it take more
-// than `most` nanoseconds an element. `side_by_side`: and whether that loop
-// would compute several vectors side by side, as those do that have no values
-// of rows or columns.
-bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, bool side_by_side,
+// than `most` nanoseconds an element. Without `rows` a chain with values of
+// rows or columns is not long: its loop would not compute several vectors side
+// by side.
+bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, bool rows,
                             double most);
 
 // ---- fuse_reduce.c ----

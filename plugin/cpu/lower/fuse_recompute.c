@@ -158,11 +158,11 @@ static void add_chain(cpu_lower_fusion *f, uint32_t i, chain_cost *io)
   }
 }
 
-bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, bool side_by_side,
+bool cpu_lower_fuse_is_long(cpu_lower_fusion *f, uint32_t i, bool rows,
                             double most)
 {
   chain_cost c = { 0 };
   f->search++;
   add_chain(f, i, &c);
-  return c.ns > most && !(side_by_side && c.has_rows);
+  return c.ns > most && (rows || !c.has_rows);
 }

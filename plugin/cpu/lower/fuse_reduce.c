@@ -137,5 +137,5 @@ bool cpu_lower_fuse_writes_reduced(cpu_lower_fusion *f, uint32_t i,
   return cpu_lower_reduces(g, t) && g->root->n_results == 1 &&
          cpu_jit_class_of(op) == CPU_JIT_ELEMENT &&
          t->dims[t->rank - 1] >= CPU_LOWER_FUSE_ROW && n >= LEAST_WRITTEN &&
-         !cpu_lower_fuse_is_long(f, i, n >= MANY_ELEMENTS, MOST_NS);
+         !cpu_lower_fuse_is_long(f, i, n < MANY_ELEMENTS, MOST_NS);
 }
