@@ -1,4 +1,4 @@
-// jit/ahead: loads that the processor is told of before.
+// jit/ahead: prefetches of what a loop is to read.
 //
 // Where the arithmetic for an element is long, few iterations fit in the
 // processor's window, so it sees the loads of the next lines too late; and what

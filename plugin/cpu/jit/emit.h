@@ -102,7 +102,7 @@ typedef struct cpu_jit_env {
   const cpu_jit_kernel *kernel;
   size_t number;        // of the kernel
   int64_t bytes;        // of its inputs and outputs
-  double element_ns;    // cpu_jit_element_ns()
+  double element_ns;    // of arithmetic for an element: a guess
   cx_arena arena;       // lives as long as the kernel's emission
   cx_arena fn_arena;    // … as the function's
   cpu_jit_slot *slots;  // open addressing by the value's address
@@ -403,8 +403,7 @@ void cpu_jit_merge(cpu_jit_env *env);
 // dimensions each has. Returns how many; none has size 1 unless all have.
 int cpu_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims,
                  int64_t *sizes);
-// Nanoseconds of one element, and bytes that it moves: guesses for `grain`.
-double cpu_jit_element_ns(const cpu_jit_env *env);
+// Bytes that one element moves.
 double cpu_jit_element_bytes(const cpu_jit_env *env);
 int64_t cpu_jit_grain(const cpu_jit_env *env, double elements_per_iteration);
 

@@ -70,8 +70,7 @@ static bool reads_spaced(const cpu_jit_kernel *k)
 static bool prefers_masks(const cpu_jit_env *env, int64_t inner)
 {
   return env->target->has_masks && env->small && !reads_spaced(env->kernel) &&
-         (inner < FEW_VECTORS * env->lanes ||
-          cpu_jit_element_ns(env) > EXPENSIVE_NS ||
+         (inner < FEW_VECTORS * env->lanes || env->element_ns > EXPENSIVE_NS ||
           !has_small_elements(env->kernel));
 }
 
@@ -217,7 +216,7 @@ static int loop_lanes(const cpu_jit_env *env, const cpu_jit_nest *s)
   if (s->inner == 1) return 1;
   const bool masks = env->target->has_masks;
   const bool wide = masks || (env->target->has_fma && lanes == 8);
-  if (!s->open || !wide || cpu_jit_element_ns(env) <= LONG_NS ||
+  if (!s->open || !wide || env->element_ns <= LONG_NS ||
       !is_plain(env->kernel, masks ? 4 : 2)) {
     return lanes;
   }

@@ -4,6 +4,15 @@
 
 #include "jit/emit.h"
 
+static double ns_of_element(const cpu_jit_env *env)
+{
+  double sum = 0.05;
+  for (size_t i = 0; i < env->kernel->n_ops; i++) {
+    sum += cpu_jit_op_ns(env->kernel->ops[i]);
+  }
+  return sum;
+}
+
 void cpu_jit_merge(cpu_jit_env *env)
 {
   const cpu_jit_kernel *k = env->kernel;
@@ -25,7 +34,7 @@ void cpu_jit_merge(cpu_jit_env *env)
       cpu_jit_slot_of(env, &op->results[j])->need = need;
     }
   }
-  env->element_ns = cpu_jit_element_ns(env);
+  env->element_ns = ns_of_element(env);
 }
 
 int cpu_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims, int64_t *sizes)
@@ -48,15 +57,6 @@ int cpu_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims, int64_t *sizes)
 
 // ---- grain ----
 
-double cpu_jit_element_ns(const cpu_jit_env *env)
-{
-  double sum = 0.05;
-  for (size_t i = 0; i < env->kernel->n_ops; i++) {
-    sum += cpu_jit_op_ns(env->kernel->ops[i]);
-  }
-  return sum;
-}
-
 double cpu_jit_element_bytes(const cpu_jit_env *env)
 {
   const cpu_jit_kernel *k = env->kernel;
@@ -72,7 +72,7 @@ double cpu_jit_element_bytes(const cpu_jit_env *env)
 
 int64_t cpu_jit_grain(const cpu_jit_env *env, double elements_per_iteration)
 {
-  const double ns = cpu_jit_element_ns(env) * elements_per_iteration;
+  const double ns = env->element_ns * elements_per_iteration;
   const double bytes = cpu_jit_element_bytes(env) * elements_per_iteration;
   const double n = fmin(20000 / fmax(ns, 1e-3), 262144 / fmax(bytes, 1e-3));
   return n < 1 ? 1 : (n > 1e12 ? (int64_t)1e12 : (int64_t)n);

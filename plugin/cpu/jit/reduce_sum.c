@@ -111,8 +111,9 @@ static void store_outputs(cpu_jit_reduce_phase *f, bool unreduced,
 
 #define LONG_PIECE 4096  // elements
 
-// Whether elements are read in the order of memory, or in long pieces of it: a
-// piece is what follows a kept run behind a reduced one.
+// Whether elements are read in the order of memory, or in long pieces of it.
+// The loops over reduced runs are the inner ones. So where a kept run follows a
+// reduced one, a piece is what lies behind that kept run.
 static bool is_in_order(const cpu_jit_plan *p)
 {
   if (!p->rows && !p->sweep && p->blocks > 1) return false;

@@ -126,7 +126,7 @@ bool cpu_lower_fuse_recomputes(cpu_lower_fusion *f, uint32_t i,
 
 // ---- long chains ----
 
-#define CHAIN_NS 8.0  // more is not added up
+#define CHAIN_NS 8.0  // more is not added up, so that recursion has a bound
 
 typedef struct chain_cost {
   double ns;      // per element

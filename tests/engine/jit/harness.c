@@ -352,7 +352,7 @@ size_t harness_prefetches(const char *text)
   for (size_t i = 0; i + 2 < object.size; i++) {
     // prefetcht0: 0F 18 /1, of an address in memory.
     const unsigned char *at = (const unsigned char *)object.data + i;
-    n += at[0] == 0x0F && at[1] == 0x18 && at[2] >> 3 == 1 + 8 * (at[2] >> 6) &&
+    n += at[0] == 0x0F && at[1] == 0x18 && (at[2] & 0x38) == 0x08 &&
          at[2] < 0xC0;
   }
   cx_text_free(&object);
