@@ -148,14 +148,21 @@ static bool fits(const cpu_lower_fusion *f, uint32_t i,
   return true;
 }
 
+static bool iterates_over(cpu_lower_fusion *f, uint32_t i,
+                          const cpu_lower_group *g)
+{
+  bool used = false;
+  if (g->root == NULL) {
+    return cpu_opt_same_dims(cpu_lower_result_type(f->uses->ops[i]),
+                             cpu_lower_result_type(g->ops[0]));
+  }
+  return cpu_lower_fuse_is_used_after_reduction(f, i, g, &used) ||
+         cpu_lower_fuse_writes_reduced(f, i, g);
+}
+
 static bool may_write(cpu_lower_fusion *f, uint32_t i, const cpu_lower_group *g)
 {
-  const bool iterates =
-      g->root != NULL
-          ? cpu_lower_fuse_writes_reduced(f, i, g)
-          : cpu_opt_same_dims(cpu_lower_result_type(f->uses->ops[i]),
-                              cpu_lower_result_type(g->ops[0]));
-  return iterates && g->n_written < CPU_LOWER_FUSE_OUTPUTS && fits(f, i, g) &&
+  return iterates_over(f, i, g) && g->n_written < CPU_LOWER_FUSE_OUTPUTS && fits(f, i, g) &&
          !cpu_lower_fuse_has_path(f, i, g);
 }
 
