@@ -55,7 +55,11 @@ static inline bool cpu_api_unref(atomic_long *refs)
 typedef void cpu_api_callback(void *user, const calx_status *error);
 
 // An event is counted. It is pending until it is set, with an error or without.
-PJRT_Event *cpu_api_event_new(void);    // pending; NULL: no memory
+PJRT_Event *cpu_api_event_new(void);  // pending; NULL: no memory
+// One that a launch on this device sets, or a copy when `source` is ready. A
+// caller that awaits it may run the launch.
+PJRT_Event *cpu_api_event_of_launch(PJRT_Device *device);
+PJRT_Event *cpu_api_event_of_copy(PJRT_Event *source);
 PJRT_Event *cpu_api_event_ready(void);  // a static one, set without an error
 // An event that is set with this error, which is taken. NULL: the static one.
 PJRT_Event *cpu_api_event_done(calx_status *error);
@@ -174,6 +178,9 @@ struct PJRT_Device {
   cpu_api_launch *first, **last;
   _Atomic uint32_t posted;  // read without the lock too
   bool busy, stopping;
+  bool prompt;               // a caller waited soon for the latest launch
+  const PJRT_Event *latest;  // of it; only its address is used
+  int64_t pushed;            // when, of cx_now_ns()
   cx_thread thread;
   uint32_t generation;  // cpu_threads_generation() of the thread's process
 };

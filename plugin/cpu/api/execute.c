@@ -52,7 +52,7 @@ static calx_status *promise_results(const execute_args *c, size_t i,
 static calx_status *promise_end(const execute_args *c, size_t i,
                                 cpu_api_launch *l)
 {
-  l->done = cpu_api_event_new();
+  l->done = cpu_api_event_of_launch(l->device);
   if (l->done == NULL) return cx_out_of_memory();
   set_event(c, i, l->done);
   return promise_results(c, i, l);

@@ -55,9 +55,13 @@ void cpu_api_queue_leave(PJRT_Device *device);
 // the device's next launch.
 void cpu_api_queue_miss(PJRT_Device *device, cpu_api_launch *launch,
                         const calx_status *why);
-// Appends the launch; the device's thread runs and ends it. If the device
-// cannot, the launch ends with the error, which its results report.
+// Appends the launch; the device's thread runs and ends it, or a caller that
+// waits for it. If the device cannot, the launch ends with the error, which its
+// results report.
 void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch);
+// Runs the queued launches up to that which sets the event, unless another
+// thread runs one.
+void cpu_api_queue_run_until(PJRT_Device *device, const PJRT_Event *done);
 // Raises the launch's least number to that of the device's latest launch.
 void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch);
 // Makes the first queued launch of this id fail with the error, which is taken.

@@ -2,11 +2,11 @@
 // order in which they were queued.
 //
 // The thread that has set `busy` owns the device's context. This is the
-// device's thread, or a caller that found the device idle and whose launch
-// takes less time than waking a thread. The device's thread starts at the first
-// launch that needs it. In a forked child, the first launch starts a new thread
-// and initializes the locks again, because they may have been held during the
-// fork.
+// device's thread, a caller that found the device idle and whose launch takes
+// less time than waking a thread, or a caller that waits for a queued launch.
+// The device's thread starts at the first launch that needs it. In a forked
+// child, the first launch starts a new thread and initializes the locks again,
+// because they may have been held during the fork.
 //
 // After a launch the device's thread spins for some microseconds before it
 // sleeps: a caller that launches one program after the other does not wait for
@@ -16,6 +16,11 @@
 #include "base/alloc.h"
 
 #define SPIN_NS 30000
+// A caller that waited for a launch so soon after it was pushed will do so
+// again. Then the device's thread leaves the next one to it for a moment: a
+// caller that runs what it waits for need not be woken.
+#define PROMPT_NS 50000
+#define GRACE_NS 5000
 
 void cpu_api_queue_init(PJRT_Device *device)
 {
@@ -60,6 +65,34 @@ static void spin(PJRT_Device *d)
   cx_lock(&d->lock);
 }
 
+// Runs the first launch of an idle device. The caller holds the lock.
+static void run_first(PJRT_Device *d)
+{
+  cpu_api_launch *launch = d->first;
+  d->first = launch->next;
+  if (d->first == NULL) d->last = &d->first;
+  d->busy = true;
+  cx_unlock(&d->lock);
+  calx_status *status = cpu_api_launch_run(launch);
+  // The end is signalled when the device is no longer busy, so that the caller
+  // that waits for it can run the next launch itself.
+  cx_lock(&d->lock);
+  d->busy = false;
+  cx_unlock(&d->lock);
+  cpu_api_launch_end(launch, status);
+  cx_lock(&d->lock);
+}
+
+// Lets the caller take the first launch if it is new. The lock is held.
+static void leave_to_caller(PJRT_Device *d)
+{
+  const int64_t until = d->pushed + GRACE_NS;
+  if (d->first->next != NULL || cx_now_ns() >= until) return;
+  cx_unlock(&d->lock);
+  while (cx_now_ns() < until) cpu_threads_pause();
+  cx_lock(&d->lock);
+}
+
 static void work(void *user)
 {
   PJRT_Device *d = user;
@@ -67,23 +100,12 @@ static void work(void *user)
   const bool spins = d->client->n_local < (size_t)cpu_threads_cores();
   cx_lock(&d->lock);
   for (;;) {
+    if (d->first != NULL && d->prompt) leave_to_caller(d);
     while (d->busy || (d->first == NULL && !d->stopping)) {
       cx_cond_wait(&d->changed, &d->lock);
     }
-    cpu_api_launch *launch = d->first;
-    if (launch == NULL) break;  // it is stopping
-    d->first = launch->next;
-    if (d->first == NULL) d->last = &d->first;
-    d->busy = true;
-    cx_unlock(&d->lock);
-    calx_status *status = cpu_api_launch_run(launch);
-    // The end is signalled when the device is no longer busy, so that the
-    // caller that waits for it can run the next launch itself.
-    cx_lock(&d->lock);
-    d->busy = false;
-    cx_unlock(&d->lock);
-    cpu_api_launch_end(launch, status);
-    cx_lock(&d->lock);
+    if (d->first == NULL) break;  // it is stopping
+    run_first(d);
     if (spins) spin(d);
   }
   cx_unlock(&d->lock);
@@ -122,6 +144,32 @@ bool cpu_api_queue_enter(PJRT_Device *device, cpu_api_launch *launch)
   }
   cx_unlock(&device->lock);
   return entered;
+}
+
+// Whether the launch that sets the event is queued, and none up to it waits for
+// other devices, whose launches the same caller may have to start.
+static bool may_run_until(const PJRT_Device *d, const PJRT_Event *done)
+{
+  for (const cpu_api_launch *l = d->first; l != NULL; l = l->next) {
+    if (l->executable->code->info->has_collectives) return false;
+    if (l->done == done) return true;
+  }
+  return false;
+}
+
+void cpu_api_queue_run_until(PJRT_Device *device, const PJRT_Event *done)
+{
+  lock_device(device);
+  // A caller that waits for an older launch has more to do meanwhile.
+  const bool latest = done == device->latest;
+  device->prompt = latest && cx_now_ns() - device->pushed < PROMPT_NS;
+  bool ran = false;
+  while (latest && !device->busy && may_run_until(device, done)) {
+    run_first(device);
+    ran = true;
+  }
+  if (ran && (device->first != NULL || device->stopping)) notify(device);
+  cx_unlock(&device->lock);
 }
 
 void cpu_api_queue_miss(PJRT_Device *device, cpu_api_launch *launch,
@@ -168,6 +216,8 @@ void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch)
   }
   if (status == NULL) {
     launch->next = NULL;
+    device->pushed = cx_now_ns();
+    device->latest = launch->done;
     *device->last = launch;
     device->last = &launch->next;
     notify(device);

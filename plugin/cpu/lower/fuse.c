@@ -162,8 +162,8 @@ static bool iterates_over(cpu_lower_fusion *f, uint32_t i,
 
 static bool may_write(cpu_lower_fusion *f, uint32_t i, const cpu_lower_group *g)
 {
-  return iterates_over(f, i, g) && g->n_written < CPU_LOWER_FUSE_OUTPUTS && fits(f, i, g) &&
-         !cpu_lower_fuse_has_path(f, i, g);
+  return iterates_over(f, i, g) && g->n_written < CPU_LOWER_FUSE_OUTPUTS &&
+         fits(f, i, g) && !cpu_lower_fuse_has_path(f, i, g);
 }
 
 static calx_status *fuse_loop_op(cpu_lower_fusion *f, uint32_t i)

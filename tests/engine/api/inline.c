@@ -1,6 +1,7 @@
 // inline: which launches the caller runs itself. The device's thread is held in
 // a callback, so a launch that is complete when Execute returns was run by the
-// caller, and one that is not was left to the device's thread.
+// caller, and one that is not was left to the device's thread. A caller that
+// waits for such a launch runs it.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -95,11 +96,15 @@ static void let_go(gate *g)
   pthread_mutex_unlock(&g->lock);
 }
 
+#define CLOSED_GATE                                                    \
+  {                                                                    \
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .held = false \
+  }
+
 // Runs the program on 1, 2, 3, 4 while the device's thread is held.
 static void check(const char *text, bool by_caller, float first)
 {
-  gate g = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,
-             false };
+  gate g = CLOSED_GATE;
   unsetenv("CALX_CPU_REF");  // what is interpreted is never run by the caller
   PJRT_Client *client = host_client(1);
   PJRT_LoadedExecutable *add = host_program(client, ADD);
@@ -140,12 +145,45 @@ static void test_long(void **state)
   check(LOOP(BELOW("1000000000") BOTH), false, 20);
 }
 
+// The caller waits while the device's thread is held: first for one result and
+// then for a copy of the latest of two.
+static void test_awaited(void **state)
+{
+  (void)state;
+  gate g = CLOSED_GATE;
+  PJRT_Client *client = host_client(1);
+  PJRT_LoadedExecutable *add = host_program(client, ADD);
+  PJRT_LoadedExecutable *program = host_program(client, LOOP(ALWAYS_SMALL));
+  hold(client, add, &g);
+  PJRT_Buffer *x = host_floats(host_device(client, 0), 4, 1);
+  PJRT_Buffer *out[3];
+  HOST_OK(host_run(program, NULL, &x, 1, &out[0]));
+  assert_false(host_is_ready(out[0]));
+  PJRT_Event *e = event_of(out[0]);
+  HOST_OK(CALL(PJRT_Event_Await, .event = e));
+  HOST_OK(CALL(PJRT_Event_Destroy, .event = e));
+  assert_true(host_is_ready(out[0]));
+  HOST_OK(host_run(program, NULL, &x, 1, &out[1]));
+  HOST_OK(host_run(program, NULL, &out[1], 1, &out[2]));
+  assert_false(host_is_ready(out[1]));
+  host_check_floats(out[2], 4, 20, 1);
+  assert_true(host_is_ready(out[1]));
+  let_go(&g);
+  host_check_floats(out[0], 4, 20, 1);
+  for (int i = 0; i < 3; i++) host_free(out[i]);
+  host_free(x);
+  host_program_free(program);
+  host_program_free(add);
+  host_client_free(client);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     HOST_TEST(test_bounded),
     HOST_TEST(test_unbounded),
     HOST_TEST(test_long),
+    HOST_TEST(test_awaited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
