@@ -64,18 +64,27 @@ static LLVMValueRef exp_within(const cpu_jit_ir *m, LLVMValueRef x)
 // little too small for that, takes Intel's processors over a hundred cycles;
 // one that is far smaller becomes 0 at once. So the lower bounds are far below
 // where results become 0.
-static LLVMValueRef clamped(const cpu_jit_ir *m, LLVMValueRef x)
+static LLVMValueRef clamped_below(const cpu_jit_ir *m, LLVMValueRef x)
 {
   const double least = cpu_jit_has_avx512(m) ? -400 : -119;
-  x = at_most(m, x, either(m, 89, 710));
   return at_least(m, x, either(m, least, -790));
+}
+
+static LLVMValueRef clamped(const cpu_jit_ir *m, LLVMValueRef x)
+{
+  return clamped_below(m, at_most(m, x, either(m, 89, 710)));
+}
+
+static LLVMValueRef exp_of_clamped(const cpu_jit_ir *m, LLVMValueRef x)
+{
+  reduced e = reduce(m, x, false);
+  LLVMValueRef p = add(m, add(m, e.r.hi, tail_of(m, e.r)), num(m, 1));
+  return scaled(m, p, &e);
 }
 
 LLVMValueRef cpu_jit_exp(const cpu_jit_ir *m, LLVMValueRef x)
 {
-  reduced e = reduce(m, clamped(m, x), false);
-  LLVMValueRef p = add(m, add(m, e.r.hi, tail_of(m, e.r)), num(m, 1));
-  return scaled(m, p, &e);
+  return exp_of_clamped(m, clamped(m, x));
 }
 
 LLVMValueRef cpu_jit_exp_pair(const cpu_jit_ir *m, cpu_jit_pair x)
@@ -129,13 +138,18 @@ LLVMValueRef cpu_jit_expm1(const cpu_jit_ir *m, LLVMValueRef x)
   return choose(m, tiny, x, result);
 }
 
+// 1 / (1 + exp(-|x|)), or exp(-|x|) in place of 1. The quotient is corrected by
+// what it lacks, with the error of the sum: exp's error is one unit already.
 LLVMValueRef cpu_jit_logistic(const cpu_jit_ir *m, LLVMValueRef x)
 {
-  LLVMValueRef e = cpu_jit_exp(m, negative(m, absolute(m, x)));
-  LLVMValueRef below = less(m, x, num(m, 0));
-  cpu_jit_pair top = { choose(m, below, e, num(m, 1)), num(m, 0) };
-  cpu_jit_pair q = ratio_of(m, top, quick_sum(m, num(m, 1), e));
-  return add(m, q.hi, q.lo);
+  LLVMValueRef one = num(m, 1), a = negative(m, absolute(m, x));
+  LLVMValueRef e = exp_of_clamped(m, clamped_below(m, a));
+  LLVMValueRef top = choose(m, less(m, x, num(m, 0)), e, one);
+  cpu_jit_pair sum = quick_sum(m, one, e);
+  LLVMValueRef inverse = quotient(m, one, sum.hi), q = mul(m, top, inverse);
+  LLVMValueRef rest = residue(m, top, q, sum.hi);
+  rest = mad(m, negative(m, q), sum.lo, rest);
+  return mad(m, rest, inverse, q);
 }
 
 // exp(a) / 4 for a >= 0, where it is twice that which may overflow.
