@@ -56,10 +56,15 @@ typedef void cpu_api_callback(void *user, const calx_status *error);
 
 // An event is counted. It is pending until it is set, with an error or without.
 PJRT_Event *cpu_api_event_new(void);  // pending; NULL: no memory
-// One that a launch on this device sets, or a copy when `source` is ready. A
-// caller that awaits it may run the launch.
-PJRT_Event *cpu_api_event_of_launch(PJRT_Device *device);
-PJRT_Event *cpu_api_event_of_copy(PJRT_Event *source);
+// What sets an event, if a caller that awaits it can help.
+typedef struct cpu_api_maker {
+  void (*help)(void *user, const PJRT_Event *event);  // may do nothing
+  void (*release)(void *user);                        // with the event
+  void *user;
+} cpu_api_maker;
+PJRT_Event *cpu_api_event_made_by(const cpu_api_maker *maker);
+// One that a copy of something sets, after `source`.
+PJRT_Event *cpu_api_event_after(PJRT_Event *source);
 PJRT_Event *cpu_api_event_ready(void);  // a static one, set without an error
 // An event that is set with this error, which is taken. NULL: the static one.
 PJRT_Event *cpu_api_event_done(calx_status *error);

@@ -52,7 +52,7 @@ static calx_status *promise(const cpu_api_value *source, PJRT_Event **out)
 {
   bool there = cpu_api_event_is_ready(source->ready) &&
                cpu_api_event_error(source->ready) == NULL;
-  *out = there ? cpu_api_event_ready() : cpu_api_event_of_copy(source->ready);
+  *out = there ? cpu_api_event_ready() : cpu_api_event_after(source->ready);
   return *out != NULL ? NULL : cx_out_of_memory();
 }
 

@@ -7,7 +7,7 @@
 // sets the event. No lock is held then, and a callback may destroy the event.
 #include <string.h>
 
-#include "api/launch.h"
+#include "api/api.h"
 #include "base/alloc.h"
 
 typedef struct waiter {
@@ -24,8 +24,8 @@ struct PJRT_Event {
   cx_cond changed;
   calx_status *error;
   waiter *first, **last;
-  PJRT_Device *device;  // whose launch sets it; its client is held. Or NULL
-  PJRT_Event *source;   // held: the event of what is copied. Or NULL
+  cpu_api_maker maker;
+  PJRT_Event *source;  // held: the event of what is copied. Or NULL
 };
 
 // Static events are not counted and always ready: one is set without an error,
@@ -50,16 +50,14 @@ PJRT_Event *cpu_api_event_new(void)
   return e;
 }
 
-PJRT_Event *cpu_api_event_of_launch(PJRT_Device *device)
+PJRT_Event *cpu_api_event_made_by(const cpu_api_maker *maker)
 {
   PJRT_Event *e = cpu_api_event_new();
-  if (e == NULL) return NULL;
-  cpu_api_client_retain(device->client);
-  e->device = device;
+  if (e != NULL) e->maker = *maker;
   return e;
 }
 
-PJRT_Event *cpu_api_event_of_copy(PJRT_Event *source)
+PJRT_Event *cpu_api_event_after(PJRT_Event *source)
 {
   PJRT_Event *e = cpu_api_event_new();
   if (e != NULL) e->source = cpu_api_event_retain(source);
@@ -98,7 +96,7 @@ void cpu_api_event_release(PJRT_Event *event)
     cx_free(w);
   }
   cpu_api_event_release(event->source);
-  if (event->device != NULL) cpu_api_client_release(event->device->client);
+  if (event->maker.release != NULL) event->maker.release(event->maker.user);
   calx_status_free(event->error);
   cx_cond_free(&event->changed);
   cx_mutex_free(&event->lock);
@@ -214,9 +212,9 @@ CPU_API_CALL(PJRT_Event_Error, event, error_of(args->event))
 
 static calx_status *await(PJRT_Event *event)
 {
-  const PJRT_Event *of = event->source != NULL ? event->source : event;
-  if (of->device != NULL && !cpu_api_event_is_ready(event)) {
-    cpu_api_queue_run_until(of->device, of);
+  const PJRT_Event *made = event->source != NULL ? event->source : event;
+  if (made->maker.help != NULL && !cpu_api_event_is_ready(made)) {
+    made->maker.help(made->maker.user, made);
   }
   cpu_api_event_wait(event);
   return error_of(event);

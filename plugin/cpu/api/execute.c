@@ -47,13 +47,26 @@ static calx_status *promise_results(const execute_args *c, size_t i,
   return NULL;
 }
 
+static void run_queued(void *device, const PJRT_Event *done)
+{
+  cpu_api_queue_run_until(device, done);
+}
+
+static void release_client(void *device)
+{
+  const PJRT_Device *d = device;
+  cpu_api_client_release(d->client);
+}
+
 // Makes the event that the launch will set, which its results and the caller
 // hold.
 static calx_status *promise_end(const execute_args *c, size_t i,
                                 cpu_api_launch *l)
 {
-  l->done = cpu_api_event_of_launch(l->device);
+  l->done = cpu_api_event_made_by(
+      &(cpu_api_maker){ run_queued, release_client, l->device });
   if (l->done == NULL) return cx_out_of_memory();
+  cpu_api_client_retain(l->device->client);
   set_event(c, i, l->done);
   return promise_results(c, i, l);
 }

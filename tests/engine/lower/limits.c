@@ -270,33 +270,41 @@ static void recomputed(void **unused)
   }
 }
 
-// As in the gradient of a normalisation: the second sum's loop goes on with the
-// first sum, which another loop reads too. Both sums come from one pass over x.
-static void sums_share_a_loop(void **unused)
+// As in a normalisation and its gradient: the second sum's loop goes on with
+// something made of the first sum, which another loop reads too. It is computed
+// twice or, as the logarithm, written. Both sums come from one pass over x.
+static void share_a_loop(const char *made)
 {
-  (void)unused;
   cx_text text = { 0 };
-  cx_text_append(
+  cx_text_format(
       &text,
-      "func.func @main(%x: tensor<4096x64xf32>, %m: tensor<64xf32>, %p: "
+      "func.func @main(%%x: tensor<4096x64xf32>, %%m: tensor<64xf32>, %%p: "
       "tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {\n"
-      "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
-      "%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across "
+      "%%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+      "%%s = stablehlo.reduce(%%x init: %%z) applies stablehlo.add across "
       "dimensions = [0] : (tensor<4096x64xf32>, tensor<f32>) -> "
       "tensor<64xf32>\n"
-      "%n = stablehlo.negate %s : tensor<64xf32>\n"
-      "%q = stablehlo.multiply %x, %x : tensor<4096x64xf32>\n"
-      "%t = stablehlo.reduce(%q init: %z) applies stablehlo.add across "
+      "%%n = stablehlo.%s %%s : tensor<64xf32>\n"
+      "%%q = stablehlo.multiply %%x, %%x : tensor<4096x64xf32>\n"
+      "%%t = stablehlo.reduce(%%q init: %%z) applies stablehlo.add across "
       "dimensions = [0] : (tensor<4096x64xf32>, tensor<f32>) -> "
       "tensor<64xf32>\n"
-      "%a = stablehlo.multiply %m, %n : tensor<64xf32>\n"
-      "%b = stablehlo.add %a, %t : tensor<64xf32>\n"
-      "%c = stablehlo.add %n, %p : tensor<64xf32>\n"
-      "return %b, %c : tensor<64xf32>, tensor<64xf32> }");
+      "%%a = stablehlo.multiply %%m, %%n : tensor<64xf32>\n"
+      "%%b = stablehlo.add %%a, %%t : tensor<64xf32>\n"
+      "%%c = stablehlo.add %%n, %%p : tensor<64xf32>\n"
+      "return %%b, %%c : tensor<64xf32>, tensor<64xf32> }",
+      made);
   cpu_run_program *p = large(&text);
   const double bytes = cpu_run_program_info_of(p)->work.bytes;
   assert_true(bytes >= 1048576 && bytes < 1.5 * 1048576);
   cpu_run_program_free(p);
+}
+
+static void sums_share_a_loop(void **unused)
+{
+  (void)unused;
+  share_a_loop("negate");
+  share_a_loop("log");
 }
 
 // Two loops of an iteration, with a product between them, read a row of a
