@@ -11,13 +11,11 @@ import zlib
 import numpy as np
 
 SQRT3 = math.sqrt(3)  # u times it has variance 1
-
-
-SEED = os.environ.get("CALX_BENCH_SEED", "")  # part of each name; "" for the table
+VALUES = os.environ.get("CALX_BENCH_VALUES", "")  # for others than the table's: added to NAME
 
 
 def words(name, n):
-    name += SEED
+    name += VALUES
     with np.errstate(over="ignore"):
         z = np.arange(1, n + 1, dtype=np.uint64)
         z += np.uint64(zlib.crc32(name.encode())) << np.uint64(32)

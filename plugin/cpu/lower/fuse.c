@@ -148,6 +148,7 @@ static bool fits(const cpu_lower_fusion *f, uint32_t i,
   return true;
 }
 
+// Whether g's loop meets each element of operation i's result once.
 static bool iterates_over(cpu_lower_fusion *f, uint32_t i,
                           const cpu_lower_group *g)
 {
