@@ -11,7 +11,7 @@ import zlib
 import numpy as np
 
 SQRT3 = math.sqrt(3)  # u times it has variance 1
-VALUES = os.environ.get("CALX_BENCH_VALUES", "")  # for others than the table's: added to NAME
+VALUES = os.environ.get("CALX_BENCH_VALUES", "")  # added to each NAME
 
 
 def words(name, n):

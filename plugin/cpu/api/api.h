@@ -183,9 +183,9 @@ struct PJRT_Device {
   cpu_api_launch *first, **last;
   _Atomic uint32_t posted;  // read without the lock too
   bool busy, stopping;
-  bool prompt;               // a caller waited soon for the latest launch
-  const PJRT_Event *latest;  // of it; only its address is used
-  int64_t pushed;            // when, of cx_now_ns()
+  const PJRT_Event *latest;  // of the latest launch; only its address is used
+  int64_t pushed;            // when it was queued, of cx_now_ns()
+  bool prompt;               // a caller waited for it soon after that
   cx_thread thread;
   uint32_t generation;  // cpu_threads_generation() of the thread's process
 };

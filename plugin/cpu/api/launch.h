@@ -59,8 +59,9 @@ void cpu_api_queue_miss(PJRT_Device *device, cpu_api_launch *launch,
 // waits for it. If the device cannot, the launch ends with the error, which its
 // results report.
 void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch);
-// Runs the queued launches up to that which sets the event, unless another
-// thread runs one.
+// Runs the queued launches up to that which sets the event, on the calling
+// thread. Does nothing while another thread runs one, if a later launch is
+// queued, or if one of them has collectives.
 void cpu_api_queue_run_until(PJRT_Device *device, const PJRT_Event *done);
 // Raises the launch's least number to that of the device's latest launch.
 void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch);

@@ -16,9 +16,9 @@
 #include "base/alloc.h"
 
 #define SPIN_NS 30000
-// A caller that waited for a launch so soon after it was pushed will do so
-// again. Then the device's thread leaves the next one to it for a moment: a
-// caller that runs what it waits for need not be woken.
+// A caller that waits for a launch within PROMPT_NS of its push is expected to
+// do so again. So the device's thread leaves the next launch to it for
+// GRACE_NS: a caller that runs what it waits for need not be woken.
 #define PROMPT_NS 50000
 #define GRACE_NS 5000
 
