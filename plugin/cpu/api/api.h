@@ -186,6 +186,8 @@ struct PJRT_Device {
   const PJRT_Event *latest;  // of the latest launch; only its address is used
   int64_t pushed;            // when it was queued, of cx_now_ns()
   bool prompt;               // a caller waited for it soon after that
+  int streak;     // launches in turn that a caller ran because it waited
+  bool watching;  // the device's thread looks at the queue without a signal
   cx_thread thread;
   uint32_t generation;  // cpu_threads_generation() of the thread's process
 };

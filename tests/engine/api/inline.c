@@ -4,6 +4,7 @@
 // waits for such a launch runs it.
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "host.h"
 
@@ -177,13 +178,46 @@ static void test_awaited(void **state)
   host_client_free(client);
 }
 
+static void sleep_ms(int ms)
+{
+  const struct timespec t = { .tv_nsec = ms * 1000000L };
+  nanosleep(&t, NULL);
+}
+
+// After many launches that the caller ran because it waited for them, one that
+// it does not wait for is run all the same: first while the device's thread
+// looks at the queue, then after it has stopped doing so.
+static void test_not_awaited(void **state)
+{
+  (void)state;
+  PJRT_Client *client = host_client(1);
+  PJRT_LoadedExecutable *program = host_program(client, LOOP(ALWAYS_SMALL));
+  PJRT_Buffer *x = host_floats(host_device(client, 0), 4, 1);
+  for (int pause_ms = 0; pause_ms <= 20; pause_ms += 20) {
+    PJRT_Buffer *out;
+    for (int i = 0; i < 50; i++) {
+      HOST_OK(host_run(program, NULL, &x, 1, &out));
+      host_check_floats(out, 4, 20, 1);
+      host_free(out);
+    }
+    sleep_ms(pause_ms);
+    HOST_OK(host_run(program, NULL, &x, 1, &out));
+    for (int ms = 0; !host_is_ready(out); ms++) {
+      assert_true(ms < 10000);
+      sleep_ms(1);
+    }
+    host_free(out);
+  }
+  host_free(x);
+  host_program_free(program);
+  host_client_free(client);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    HOST_TEST(test_bounded),
-    HOST_TEST(test_unbounded),
-    HOST_TEST(test_long),
-    HOST_TEST(test_awaited),
+    HOST_TEST(test_bounded), HOST_TEST(test_unbounded),   HOST_TEST(test_long),
+    HOST_TEST(test_awaited), HOST_TEST(test_not_awaited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
