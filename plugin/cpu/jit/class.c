@@ -327,9 +327,10 @@ bool cpu_jit_fuses(const cx_hlo_op *op, size_t i)
       return op->kind != CX_HLO_OP_GATHER || i > 0;
     case CPU_JIT_REDUCE: return i < op->n_results;
     case CPU_JIT_ROOT:
-      // The source is read once, what is selected from many times; a scatter
-      // reads its indices for each block, its operand and updates once.
-      return op->kind != CX_HLO_OP_SELECT_AND_SCATTER || i > 0;
+      // The source is read once, what is selected from once for each window
+      // that it is in; a scatter reads its indices for each block, its operand
+      // and updates once.
+      return op->kind != CX_HLO_OP_SELECT_AND_SCATTER || i > 0 || !overlaps(op);
     default: return false;
   }
 }

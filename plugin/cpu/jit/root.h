@@ -6,7 +6,6 @@
 
 calx_status *cpu_jit_kernel_scatter(cpu_jit_env *env, cpu_jit_kernel *k);
 calx_status *cpu_jit_kernel_select(cpu_jit_env *env, cpu_jit_kernel *k);
-// Whether its windows lie side by side: for the function below.
 // Whether the windows of select_and_scatter neither overlap nor leave gaps.
 bool cpu_jit_lie_apart(const cx_hlo_op *op);
 bool cpu_jit_is_tiled(const cpu_jit_env *env, const cx_hlo_op *op);

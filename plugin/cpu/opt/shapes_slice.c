@@ -1,6 +1,7 @@
 // opt/shapes: slices and reductions.
 #include <string.h>
 
+#include "hlo/infer.h"
 #include "opt/shapes.h"
 
 typedef struct range {
@@ -203,6 +204,50 @@ static cx_hlo_value *reduce_of_transpose(cpu_opt_walk *w, cx_hlo_op *op,
                             list, dims.n);
 }
 
+// Whether each window of select_and_scatter has an element of the operand.
+static bool chooses_always(const cx_hlo_op *op)
+{
+  const cx_hlo_type *x = &op->operands[0]->type.tensor;
+  const cx_hlo_type *source = &op->operands[1]->type.tensor;
+  for (size_t d = 0; d < x->rank; d++) {
+    const int64_t low = cx_hlo_padding_at(op, d, 0);
+    const int64_t size = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    const int64_t stride = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d);
+    if (low >= size || (source->dims[d] - 1) * stride - low >= x->dims[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The sum of what select_and_scatter adds up, as the gradient of a bias in
+// front of a pooling: of the source, if no window is divided.
+static cx_hlo_value *sum_of_scattered(cpu_opt_walk *w, cx_hlo_op *op,
+                                      const cx_hlo_op *inner)
+{
+  const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
+  const size_t rank = inner->results[0].type.tensor.rank;
+  if (combiner(&inner->regions[1]) != CX_HLO_OP_ADD ||
+      !cpu_opt_is_number(inner->operands[2], 0) || !chooses_always(inner)) {
+    return NULL;
+  }
+  for (size_t d = 0; d < rank; d++) {
+    bool summed = false;
+    for (size_t i = 0; i < dims.n; i++) {
+      summed = summed || dims.v[i] == (int64_t)d;
+    }
+    if (!summed &&
+        (cx_hlo_op_int_at(inner, CX_HLO_A_WINDOW_DIMENSIONS, d) != 1 ||
+         cx_hlo_op_int_at(inner, CX_HLO_A_WINDOW_STRIDES, d) != 1 ||
+         cx_hlo_padding_at(inner, d, 0) != 0 ||
+         cx_hlo_padding_at(inner, d, 1) != 0)) {
+      return NULL;
+    }
+  }
+  return cx_hlo_reduce_with(&w->b, CX_HLO_OP_ADD, inner->operands[1],
+                            op->operands[1], dims.v, dims.n);
+}
+
 // Of dimensions of 1 only: the operation once, with the initial value.
 static cx_hlo_value *reduce_of_ones(cpu_opt_walk *w, cx_hlo_op *op,
                                     cx_hlo_op_kind kind)
@@ -230,6 +275,11 @@ cx_hlo_value *cpu_opt_reduce(cpu_opt_walk *w, cx_hlo_op *op)
       cpu_opt_made_by(op->operands[0], CX_HLO_OP_TRANSPOSE);
   if (inner != NULL) {
     cx_hlo_value *r = reduce_of_transpose(w, op, inner, kind);
+    if (r != NULL) return r;
+  }
+  inner = cpu_opt_made_by(op->operands[0], CX_HLO_OP_SELECT_AND_SCATTER);
+  if (inner != NULL && kind == CX_HLO_OP_ADD) {
+    cx_hlo_value *r = sum_of_scattered(w, op, inner);
     if (r != NULL) return r;
   }
   return reduce_of_ones(w, op, kind);

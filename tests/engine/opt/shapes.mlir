@@ -492,3 +492,115 @@ func.func @main(%x: tensor<5x2x3xf32>, %i: tensor<4x1xi32>, %y: tensor<4x2x2xf32
   return %0, %1 : tensor<5x2x3xf32>, tensor<5x2x3xf32>
 }
 // -> same
+// ==== shapes: a sum of what windows side by side scatter
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x2x3xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %init = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.select_and_scatter"(%x, %source, %init) ({
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }, {
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) {padding = dense<0> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 3, 1>, window_strides = array<i64: 1, 3, 1>} : (tensor<2x6x3xf32>, tensor<2x2x3xf32>, tensor<f32>) -> tensor<2x6x3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x6x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// ->
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x2x3xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%source init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x2x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// ==== shapes: a sum of what windows that overlap scatter
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x6x3xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %init = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.select_and_scatter"(%x, %source, %init) ({
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }, {
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) {padding = dense<[[0, 0], [1, 1], [0, 0]]> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 3, 1>, window_strides = array<i64: 1, 1, 1>} : (tensor<2x6x3xf32>, tensor<2x6x3xf32>, tensor<f32>) -> tensor<2x6x3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x6x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// ->
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x6x3xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%source init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x6x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// ==== shapes: a sum that divides windows
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x2x3xf32>) -> tensor<6xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %init = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.select_and_scatter"(%x, %source, %init) ({
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }, {
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) {padding = dense<0> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 3, 1>, window_strides = array<i64: 1, 3, 1>} : (tensor<2x6x3xf32>, tensor<2x2x3xf32>, tensor<f32>) -> tensor<2x6x3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 2] : (tensor<2x6x3xf32>, tensor<f32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}
+// -> same
+// ==== shapes: a sum of what is scattered to ones
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x2x3xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %init = stablehlo.constant dense<1.0> : tensor<f32>
+  %0 = "stablehlo.select_and_scatter"(%x, %source, %init) ({
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }, {
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) {padding = dense<0> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 3, 1>, window_strides = array<i64: 1, 3, 1>} : (tensor<2x6x3xf32>, tensor<2x2x3xf32>, tensor<f32>) -> tensor<2x6x3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x6x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// -> same
+// ==== shapes: a sum of products that are scattered
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x2x3xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %init = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.select_and_scatter"(%x, %source, %init) ({
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }, {
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.multiply %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) {padding = dense<0> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 3, 1>, window_strides = array<i64: 1, 3, 1>} : (tensor<2x6x3xf32>, tensor<2x2x3xf32>, tensor<f32>) -> tensor<2x6x3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x6x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// -> same
+// ==== shapes: a sum of windows of which some have no element
+func.func @main(%x: tensor<2x6x3xf32>, %source: tensor<2x4x3xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %init = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.select_and_scatter"(%x, %source, %init) ({
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }, {
+   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) {padding = dense<[[0, 0], [3, 3], [0, 0]]> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 3, 1>, window_strides = array<i64: 1, 3, 1>} : (tensor<2x6x3xf32>, tensor<2x4x3xf32>, tensor<f32>) -> tensor<2x6x3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x6x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// -> same
