@@ -81,7 +81,7 @@ static bool is_depthwise(const cpu_kernel_conv_desc *d)
 {
   return d->batch_groups >= 8 && d->batch_groups <= 1 << 20 &&
          d->batch == d->batch_groups && d->kernel_out == d->batch_groups &&
-         cpu_kernel_lanes_are_near(d);
+         d->n_dims <= 2 && cpu_kernel_lanes_are_near(d);
 }
 
 static void plan_images(depthwise_plan *p, const cpu_kernel_conv_desc *d)

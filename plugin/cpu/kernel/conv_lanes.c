@@ -3,8 +3,11 @@
 //
 // A block of 16 images at a time is transposed into lanes, convolved and, of
 // forward and of an input gradient, transposed back, all in one thread's cache.
-// A gradient by the weights sums over the images: each part of the blocks has
-// sums of its own, lane by lane, which are added up at the end.
+// Nothing is copied where the tensors have that order already, as opt/lanes.c
+// makes them: (blocks, height, width, channels, 16), where the blocks are a
+// third spatial dimension. A gradient by the weights sums over the images: each
+// part of the blocks has sums of its own, lane by lane, which are added up at
+// the end.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -25,9 +28,10 @@ typedef struct lanes_plan {
   bool gradient;
   int by;
   int64_t count, blocks;  // images
-  int64_t parts, slices;  // of a gradient: of the blocks, of the result's rows
+  int64_t parts, slices;  // of a gradient's blocks; of the result's rows
   // The input; the kernel; the result (of a gradient: features as channels).
   cpu_kernel_lanes_images x, g, y;
+  bool x_there, g_there, y_there;              // in the order of lanes
   int64_t x_floats, y_floats, g_floats, sums;  // of a block; floats
   // In scratch; y_at: g's.
   size_t w_at, x_at, y_at, sums_at, total_at;
@@ -62,17 +66,35 @@ typedef struct lanes_job {
   double *total;
 } lanes_job;
 
+// A block of a tensor in the order of lanes: itself, or a copy at `to`.
+static const float *in_lanes(const cpu_kernel_lanes_images *m, bool there,
+                             const float *from, int64_t block,
+                             const cpu_kernel_lanes_layout *layout, float *to)
+{
+  if (there) return from + m->first + block * m->block;
+  cpu_kernel_lanes_pack(m, from, block, layout, to);
+  return to;
+}
+
+// Items: blocks, slices of the rows.
 static void run_forward(void *user, int64_t lo, int64_t hi)
 {
   const lanes_job *j = user;
   const lanes_plan *p = j->p;
   const int64_t rank = cpu_kernel_rank(j->pool);
   const cpu_kernel_lanes_layout input = cpu_kernel_lanes_input(&p->l);
-  float *x = j->x + rank * p->x_floats, *y = j->y + rank * p->y_floats;
-  for (int64_t b = lo; b < hi; b++) {
-    cpu_kernel_lanes_pack(&p->x, j->lhs, b, &input, x);
-    p->loops->forward(&p->l, x, j->w, y);
-    cpu_kernel_lanes_unpack(&p->y, y, b, j->out);
+  float *copy = j->x + rank * p->x_floats, *results = j->y + rank * p->y_floats;
+  const float *x = NULL;
+  for (int64_t i = lo; i < hi; i++) {
+    const int64_t b = i / p->slices, slice = i % p->slices;
+    const int64_t rows = p->l.results[0];
+    float *y = p->y_there ? j->out + b * p->y.block : results;
+    if (i == lo || slice == 0) {
+      x = in_lanes(&p->x, p->x_there, j->lhs, b, &input, copy);
+    }
+    p->loops->forward(&p->l, x, j->w, slice * rows / p->slices,
+                      (slice + 1) * rows / p->slices, y);
+    if (!p->y_there) cpu_kernel_lanes_unpack(&p->y, y, b, j->out);
   }
 }
 
@@ -111,9 +133,10 @@ static void run_gradient(void *user, int64_t lo, int64_t hi)
     memset(total, 0, sizeof *total * (size_t)((end - first) * row));
     int64_t b = part * p->blocks / p->parts, added = 0;
     while (b < (part + 1) * p->blocks / p->parts) {
-      cpu_kernel_lanes_pack(&p->x, j->lhs, b, &input, x);
-      cpu_kernel_lanes_pack(&p->g, j->rhs, b++, &kernel, g);
-      p->loops->gradient(l, p->by, x, g, first, end, sums);
+      const float *from = in_lanes(&p->x, p->x_there, j->lhs, b, &input, x);
+      const float *by = in_lanes(&p->g, p->g_there, j->rhs, b, &kernel, g);
+      p->loops->gradient(l, p->by, from, by, first, end, sums);
+      b++;
       if (++added % SUMMED_BLOCKS != 0) continue;
       add_up(sums + first * row * CPU_KERNEL_LANES, (end - first) * row, total);
     }
@@ -155,7 +178,7 @@ static calx_status *run_lanes(const cpu_kernel *kernel, cpu_threads *pool,
                   .total = (double *)(void *)(scratch + p->total_at) };
   if (!p->gradient) {
     pack_weights(p, rhs, j.w);
-    cpu_threads_for(pool, p->blocks, 1, run_forward, &j);
+    cpu_threads_for(pool, p->blocks * p->slices, 1, run_forward, &j);
     return NULL;
   }
   cpu_threads_for(pool, p->parts * p->slices, 1, run_gradient, &j);
@@ -179,6 +202,53 @@ static int nearest(const cpu_kernel_lanes_loops *loops, int64_t outs)
   return second > first || (second == first && n[1] > n[0]) ? 1 : 0;
 }
 
+// How many blocks of 16 images the first of three spatial dimensions counts; 0:
+// it does not.
+static int64_t blocks_of(const cpu_kernel_conv_desc *d, bool gradient)
+{
+  const cpu_kernel_conv_dim *m = &d->dims[0];
+  if (d->n_dims != 3 || m->low != 0 || m->high != 0 || m->stride != 1 ||
+      m->in_dilation != 1 || m->kernel_dilation != 1 || m->reversed != 0 ||
+      (gradient ? d->features : d->batch) != CPU_KERNEL_LANES) {
+    return 0;
+  }
+  return m->in == (gradient ? m->kernel : m->out) ? m->in : 0;
+}
+
+// Whether the images are the last dimension of both operands, and there are
+// more taps than results, as in a gradient by the weights.
+static bool sums_over_lanes(const cpu_kernel_conv_desc *d)
+{
+  double taps = 1, results = 1;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    taps *= (double)d->dims[i].kernel;
+    results *= (double)d->dims[i].out;
+  }
+  return d->features == CPU_KERNEL_LANES && d->at[0][1] == d->n_dims + 1 &&
+         d->at[1][0] == d->n_dims + 1 && taps > results;
+}
+
+static bool is_gradient(const cpu_kernel_conv_desc *d)
+{
+  return cpu_kernel_conv_seems_by_weights(d) || sums_over_lanes(d);
+}
+
+static void plan_gradient(lanes_plan *p, int threads)
+{
+  cpu_kernel_lanes *l = &p->l;
+  p->by = nearest(p->loops, l->outs);
+  const int64_t each = p->loops->gradient_outs[p->by];
+  l->outs = (l->outs + each - 1) / each * each;
+  p->g_floats = l->outs * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
+  p->sums =
+      l->results[0] * l->results[1] * l->channels * l->outs * CPU_KERNEL_LANES;
+  p->parts = p->blocks < threads ? p->blocks : threads;
+  p->slices = (threads + p->parts - 1) / p->parts;
+  cpu_kernel_lanes_layout kernel = cpu_kernel_lanes_dense(&p->g);
+  kernel.channels = l->outs;
+  p->g_there = cpu_kernel_lanes_are_there(&p->g, &kernel);
+}
+
 static void plan_images(lanes_plan *p, int threads)
 {
   const cpu_kernel_conv_desc *d = &p->d;
@@ -186,9 +256,11 @@ static void plan_images(lanes_plan *p, int threads)
   cpu_kernel_conv_tensors_of(d, &s);
   const int lane = p->gradient ? 1 : 0;
   cpu_kernel_lanes *l = &p->l;
+  const int64_t in_order = blocks_of(d, p->gradient);
   l->channels = p->gradient ? d->batch : d->features;
   l->outs = d->kernel_out;
   p->count = p->gradient ? d->features : d->batch;
+  if (in_order > 0) p->count *= in_order;
   p->blocks = (p->count + CPU_KERNEL_LANES - 1) / CPU_KERNEL_LANES;
   p->x = cpu_kernel_lanes_images_of(d, s.stride[0], lane, p->count, l->channels,
                                     l->in);
@@ -200,19 +272,17 @@ static void plan_images(lanes_plan *p, int threads)
       cpu_kernel_lanes_images_of(d, s.stride[1], 0, p->count, l->outs, l->taps);
   cpu_kernel_lanes_reverse(d, &p->g);
   p->x_floats = l->channels * l->in[0] * l->width * CPU_KERNEL_LANES;
+  const cpu_kernel_lanes_layout input = cpu_kernel_lanes_input(l);
+  p->x_there = cpu_kernel_lanes_are_there(&p->x, &input);
   if (p->gradient) {
-    p->by = nearest(p->loops, l->outs);
-    const int64_t each = p->loops->gradient_outs[p->by];
-    l->outs = (l->outs + each - 1) / each * each;
-    p->g_floats = l->outs * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
-    p->sums = l->results[0] * l->results[1] * l->channels * l->outs *
-              CPU_KERNEL_LANES;
-    p->parts = p->blocks < threads ? p->blocks : threads;
-    p->slices = (threads + p->parts - 1) / p->parts;
-    if (p->slices > l->results[0]) p->slices = l->results[0];
+    plan_gradient(p, threads);
   } else {
+    const cpu_kernel_lanes_layout output = cpu_kernel_lanes_dense(&p->y);
     p->y_floats = l->outs * l->results[0] * l->results[1] * CPU_KERNEL_LANES;
+    p->y_there = cpu_kernel_lanes_are_there(&p->y, &output);
+    p->slices = p->y_there ? (threads + p->blocks - 1) / p->blocks : 1;
   }
+  if (p->slices > l->results[0]) p->slices = l->results[0];
 }
 
 // A description can have any size, so this is checked before multiplying.
@@ -220,7 +290,8 @@ static bool is_small(const cpu_kernel_conv_desc *d)
 {
   if (d->feature_groups != 1 || d->batch_groups != 1 || d->n_dims < 1 ||
       d->batch > 1 << 20 || d->features > 1 << 20 ||
-      d->kernel_out > MOST_OUTS) {
+      d->kernel_out > MOST_OUTS ||
+      (d->n_dims > 2 && blocks_of(d, is_gradient(d)) == 0)) {
     return false;
   }
   return cpu_kernel_lanes_are_near(d);
@@ -238,12 +309,12 @@ static bool is_suited(const lanes_plan *p, int threads)
   if (p->gradient) {
     return p->sums <= MOST_SUMS && p->sums * p->parts <= 16 * MOST_SUMS;
   }
-  return p->blocks >= threads || 2 * p->blocks > threads;
+  return p->y_there || 2 * p->blocks > threads;
 }
 
 bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d)
 {
-  const bool gradient = cpu_kernel_conv_seems_by_weights(d);
+  const bool gradient = is_gradient(d);
   const int64_t images = gradient ? d->features : d->batch;
   const cpu_kernel_lanes_loops *loops = cpu_kernel_lanes_get();
   const int each = gradient
@@ -284,7 +355,7 @@ calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
   if (p == NULL) return cx_out_of_memory();
   p->d = *d;
   p->loops = cpu_kernel_lanes_get();
-  p->gradient = cpu_kernel_conv_seems_by_weights(d);
+  p->gradient = is_gradient(d);
   cpu_kernel_lanes_of(d, &p->l);
   plan_images(p, kernel->threads);
   if (!is_suited(p, kernel->threads)) {

@@ -11,12 +11,13 @@
 typedef struct cpu_kernel_lanes_images {
   int64_t count;
   int64_t channels, rows, columns;
-  int64_t lane, channel, row, column;
+  int64_t block, lane, channel, row, column;
   int64_t first;  // the offset of the first element
 } cpu_kernel_lanes_images;
 
 // The tensor with these strides, as `count` images of `channels` channels; its
-// dimension `lane` (0 or 1) counts the images, the other one the channels.
+// dimension `lane` (0 or 1) counts the images, the other one the channels. Of
+// three spatial dimensions the first one counts blocks of 16 images.
 cpu_kernel_lanes_images cpu_kernel_lanes_images_of(
     const cpu_kernel_conv_desc *d, const int64_t *strides, int lane,
     int64_t count, int64_t channels, const int64_t size[2]);
@@ -30,6 +31,9 @@ typedef struct cpu_kernel_lanes_layout {
   int64_t width, low, hole, channels;
 } cpu_kernel_lanes_layout;
 
+// Whether each block of the tensor has this layout already.
+bool cpu_kernel_lanes_are_there(const cpu_kernel_lanes_images *m,
+                                const cpu_kernel_lanes_layout *layout);
 // Copies a block of the tensor to this layout, with zeros where it has no
 // element, and in lanes without an image.
 void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
@@ -39,8 +43,7 @@ void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
 void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
                              const float *from, int64_t block, float *to);
 
-// Whether it is of f32 and has at most two spatial dimensions, of moderate
-// sizes.
+// Whether it is of f32 and of moderate sizes.
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d);
 // Sets all of l but channels and outs.
 void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l);

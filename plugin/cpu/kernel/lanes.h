@@ -28,9 +28,10 @@ typedef struct cpu_kernel_lanes_loops {
   // Two numbers of out features of which gradients take multiples.
   int gradient_outs[2];
   // x (in, width, channels, 16) of 16 images; w (outs / OUTS, taps, channels,
-  // OUTS), padded with zeros; y (results, outs, 16).
+  // OUTS), padded with zeros; y (results, outs, 16). Of the rows [lo, hi) of
+  // the results.
   void (*forward)(const cpu_kernel_lanes *l, const float *x, const float *w,
-                  float *y);
+                  int64_t lo, int64_t hi, float *y);
   // Adds to sums (results, channels, outs, 16) those of 16 images; the taps are
   // g's pixels: x (in, width, channels, 16), g (taps, outs, 16). Of the rows
   // [lo, hi) of the results; outs is a multiple of gradient_outs[by].

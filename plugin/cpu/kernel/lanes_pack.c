@@ -213,6 +213,18 @@ static lanes_transfer transfer_of(const cpu_kernel_lanes_images *m,
                                         : CPU_KERNEL_LANES };
 }
 
+bool cpu_kernel_lanes_are_there(const cpu_kernel_lanes_images *m,
+                                const cpu_kernel_lanes_layout *layout)
+{
+  const int64_t pixel = m->channels * CPU_KERNEL_LANES;
+  return m->lane == 1 && m->count % CPU_KERNEL_LANES == 0 &&
+         (m->channels == 1 || m->channel == CPU_KERNEL_LANES) &&
+         (m->columns == 1 || m->column == pixel) &&
+         (m->rows == 1 || m->row == m->columns * pixel) &&
+         layout->width == m->columns && layout->low == 0 && layout->hole == 1 &&
+         layout->channels == m->channels;
+}
+
 void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
                            int64_t block, const cpu_kernel_lanes_layout *layout,
                            float *to)
@@ -225,7 +237,7 @@ void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
            sizeof *to * (size_t)(m->rows * layout->width * layout->channels *
                                  CPU_KERNEL_LANES));
   }
-  c.from = from + m->first + block * CPU_KERNEL_LANES * m->lane;
+  c.from = from + m->first + block * m->block;
   c.to = to + layout->low * layout->channels * CPU_KERNEL_LANES;
   each_run(&l, pack_run, &c);
 }
@@ -237,7 +249,7 @@ void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
   const cpu_kernel_lanes_layout layout = cpu_kernel_lanes_dense(m);
   const image_runs l = runs_of(m, &layout);
   c.from = from;
-  c.to = to + block * CPU_KERNEL_LANES * m->lane;
+  c.to = to + block * m->block;
   each_run(&l, unpack_run, &c);
 }
 
@@ -245,7 +257,6 @@ void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
 
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d)
 {
-  if (d->n_dims > 2) return false;
   for (int t = 0; t < 3; t++) {
     if (d->types[t] != CX_HLO_F32) return false;
   }
@@ -296,14 +307,17 @@ cpu_kernel_lanes_images cpu_kernel_lanes_images_of(
     int64_t count, int64_t channels, const int64_t size[2])
 {
   const int64_t n = d->n_dims;  // one dimension is the columns
-  return (cpu_kernel_lanes_images){ .count = count,
-                                    .channels = channels,
-                                    .rows = size[0],
-                                    .columns = size[1],
-                                    .lane = strides[lane],
-                                    .channel = strides[1 - lane],
-                                    .row = n < 2 ? 0 : strides[n],
-                                    .column = n < 1 ? 0 : strides[n + 1] };
+  return (cpu_kernel_lanes_images){
+    .count = count,
+    .channels = channels,
+    .rows = size[0],
+    .columns = size[1],
+    .block = n > 2 ? strides[2] : CPU_KERNEL_LANES * strides[lane],
+    .lane = strides[lane],
+    .channel = strides[1 - lane],
+    .row = n < 2 ? 0 : strides[n],
+    .column = n < 1 ? 0 : strides[n + 1]
+  };
 }
 
 void cpu_kernel_lanes_reverse(const cpu_kernel_conv_desc *d,

@@ -119,12 +119,12 @@ static void forward_row(const cpu_kernel_lanes *l, const float *x,
 }
 
 static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
-                    float *y)
+                    int64_t lo, int64_t hi, float *y)
 {
   const int64_t each =
       l->channels * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES_OUTS;
   for (int64_t o = 0; o < l->outs; o += CPU_KERNEL_LANES_OUTS) {
-    for (int64_t row = 0; row < l->results[0]; row++) {
+    for (int64_t row = lo; row < hi; row++) {
       EACH_PART forward_row(l, x + part, w, row, y + part, l->outs - o);
     }
     w += each;
@@ -224,20 +224,25 @@ static const cpu_kernel_lanes_gradients gradients[2][3] = {
 };
 #endif
 
-// A run of n sums; `by`: which of the two numbers of out features.
+// A run of n sums; `by`: which of the two numbers of out features. Neighbouring
+// sums read mostly the same pixels of x, which then stay in the first cache.
 static void gradient_run(const cpu_kernel_lanes *l, int by, int64_t n,
                          const float *x, const float *g, int64_t row,
                          float *sums)
 {
-  for (int64_t k = 0; k < n;) {
-    const int which = n - k >= 5 ? 0 : n - k >= 3 ? 1 : 2;
+  static const int64_t sizes[3] = { 5, 3, 1 };
+  int64_t first = 0, end = 0;
+  for (int which = 0; which < 3; which++, first = end) {
+    const int64_t size = sizes[which];
     const cpu_kernel_lanes_gradients *of = &gradients[by][which];
-    for (int64_t o = 0; o < l->outs; o += of->each) {
-      EACH_PART of->run(l, x + k * CPU_KERNEL_LANES + part,
-                        g + o * CPU_KERNEL_LANES + part, row,
-                        sums + (k * l->outs + o) * CPU_KERNEL_LANES + part);
+    end = first + (n - first) / size * size;
+    for (int64_t o = 0; o < l->outs && end > first; o += of->each) {
+      for (int64_t k = first; k < end; k += size) {
+        EACH_PART of->run(l, x + k * CPU_KERNEL_LANES + part,
+                          g + o * CPU_KERNEL_LANES + part, row,
+                          sums + (k * l->outs + o) * CPU_KERNEL_LANES + part);
+      }
     }
-    k += which == 0 ? 5 : which == 1 ? 3 : 1;
   }
 }
 

@@ -84,8 +84,10 @@ void thin_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Many products, of at most 5 inner elements and columns.
 void tiny_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
-// Few channels and many images; many groups of one channel.
+// Few channels and many images; the same in the order of lanes; many groups of
+// one channel.
 void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void lanes_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Matrix products; convolutions that Winograd's algorithm computes.
 void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);

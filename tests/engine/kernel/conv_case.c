@@ -180,6 +180,45 @@ static void pick_narrow(conv *v)
   if (kind == 2) exchange(v);
 }
 
+// Of a tensor: blocks, pixels, `channels`, then 16 images, which are `images`
+// (0 or 1) of the first two dimensions.
+static void images_last(conv *v, size_t tensor, int images)
+{
+  for (size_t i = 0; i < v->n; i++) v->order[tensor][2 + i] = (int64_t)i;
+  v->order[tensor][1 - images] = (int64_t)v->n;
+  v->order[tensor][images] = (int64_t)v->n + 1;
+}
+
+// Blocks of 16 images in the order of lanes: forward, an input gradient or a
+// gradient by the weights.
+static void pick_lanes(conv *v)
+{
+  const unsigned kind = pick(3);
+  const int64_t blocks = 2 + pick(3), channels = 1 + pick(11);
+  int64_t taps, results;
+  memset(v, 0, sizeof *v);
+  v->n = 3;
+  v->feature_groups = v->batch_groups = 1;
+  v->batch = kind == 2 ? channels : 16;
+  v->features = v->in = kind == 2 ? 16 : channels;
+  v->out = 1 + pick(11);
+  v->size[0] = blocks;
+  v->taps[0] = kind == 2 ? blocks : 1;
+  v->results[0] = kind == 2 ? 1 : blocks;
+  v->stride[0] = v->in_dilation[0] = v->kernel_dilation[0] = 1;
+  do {
+    pick_dim(v, 1, kind);
+    pick_dim(v, 2, kind);
+    taps = blocks * v->taps[1] * v->taps[2];
+    results = v->results[1] * v->results[2];
+  } while (results == 0 || v->size[1] == 1 || v->size[2] == 1 ||
+           v->in_dilation[1] > 2 || v->in_dilation[2] > 2 ||
+           (kind == 2 && taps <= results));
+  images_last(v, 0, kind == 2 ? 1 : 0);
+  shuffle(v->order[kind == 2 ? 2 : 1], v->n + 2);
+  images_last(v, kind == 2 ? 1 : 2, 0);
+}
+
 static void pick_wide(conv *v)
 {
   for (size_t i = 0; i < v->n; i++) {
@@ -422,6 +461,15 @@ void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
   conv v;
   pick_narrow(&v);
   make_conv(c, &v, elems);
+}
+
+void lanes_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_lanes(&v);
+  make_conv(c, &v, elems);
+  c->choice = CPU_KERNEL_CONV_CHOICE_LANES;
+  c->name = "of 16 images at once";
 }
 
 void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3])

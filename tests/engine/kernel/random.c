@@ -137,6 +137,12 @@ static void narrow_convolutions(void **state)
   run_f32(narrow_conv_case, 80, false);
 }
 
+static void convolutions_in_lanes(void **state)
+{
+  (void)state;
+  run_f32(lanes_conv_case, 80, false);
+}
+
 static void depthwise_convolutions(void **state)
 {
   (void)state;
@@ -244,6 +250,7 @@ int main(void)
     cmocka_unit_test(dots_of_bytes),
     cmocka_unit_test(tiny_dots),
     cmocka_unit_test(narrow_convolutions),
+    cmocka_unit_test(convolutions_in_lanes),
     cmocka_unit_test(depthwise_convolutions),
     cmocka_unit_test(products),
     cmocka_unit_test(winograd_convolutions),
