@@ -369,3 +369,29 @@ calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
   *out_taken = true;
   return NULL;
 }
+
+// Whether it is more than a matrix product, which convolutions of one tap are
+// and, of one result, their gradients by the weights.
+static bool has_windows(const cpu_kernel_conv_desc *d)
+{
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    if (d->dims[i].kernel > 1 && d->dims[i].out > 1) return true;
+  }
+  return false;
+}
+
+bool cpu_kernel_runs_in_lanes(const cpu_kernel_desc *convolution)
+{
+  const cpu_kernel x = { .desc = *convolution };
+  const cpu_kernel_conv_desc d = x.conv;
+  if (d.kind != CPU_KERNEL_CONV || d.n_dims != 2 || !is_small(&d) ||
+      !has_windows(&d) || !cpu_kernel_conv_lanes_are_sure(&d)) {
+    return false;
+  }
+  lanes_plan p = { .d = d,
+                   .loops = cpu_kernel_lanes_get(),
+                   .gradient = is_gradient(&d) };
+  cpu_kernel_lanes_of(&d, &p.l);
+  plan_images(&p, 1);
+  return is_suited(&p, 1);
+}

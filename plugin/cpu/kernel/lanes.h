@@ -8,9 +8,8 @@
 #ifndef CPU_KERNEL_LANES_H
 #define CPU_KERNEL_LANES_H
 
-#include <stdint.h>
+#include "kernel/kernel.h"
 
-#define CPU_KERNEL_LANES 16
 // Out features that the forward loop computes at a time.
 #define CPU_KERNEL_LANES_OUTS 5
 

@@ -131,6 +131,9 @@ bool cpu_opt_pure(const cx_hlo_op *op);
 bool cpu_opt_is_control(const cx_hlo_op *op);
 bool cpu_opt_is_elementwise(const cx_hlo_op *op);
 
+// Whether two reductions by this operation, both from this initial value, have
+// the result of one. Of floats below 32 bits the first result would be rounded.
+bool cpu_opt_may_repeat(const cx_hlo_op *combiner, const cx_hlo_value *init);
 bool cpu_opt_is_collective(const cx_hlo_op *op);
 
 bool cpu_opt_same_dims(const cx_hlo_type *a, const cx_hlo_type *b);

@@ -40,6 +40,7 @@ static const pass rounds[] = {
 };
 
 static const pass last[] = {
+  { "lanes", cpu_opt_lanes, false },
   { "relu", cpu_opt_relu, false },
   { "attention", cpu_opt_attention_pass, false },
   { "dce", cpu_opt_dce, false },

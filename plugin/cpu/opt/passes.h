@@ -34,6 +34,8 @@ cpu_opt_pass_fn cpu_opt_loop_variables;
 cpu_opt_pass_fn cpu_opt_loop_rows;
 // Loop invariants, unused variables of loops, known branches.
 cpu_opt_pass_fn cpu_opt_loops;
+// Images of few channels lie as the convolutions of 16 images at a time want.
+cpu_opt_pass_fn cpu_opt_lanes;
 // The gradient of relu reads what relu gave.
 cpu_opt_pass_fn cpu_opt_relu;
 // Sums and broadcasts over a short last dimension get longer rows.

@@ -173,6 +173,21 @@ bool cpu_opt_is_elementwise(const cx_hlo_op *op)
          op->kind == CX_HLO_OP_CONVERT;
 }
 
+bool cpu_opt_may_repeat(const cx_hlo_op *combiner, const cx_hlo_value *init)
+{
+  const cx_hlo_elem e = init->type.tensor.elem;
+  if (cx_hlo_elem_is_float(e) && cx_hlo_elem_bits(e) < 32) return false;
+  switch (combiner->kind) {
+    case CX_HLO_OP_ADD: return cpu_opt_is_number(init, 0);
+    case CX_HLO_OP_MULTIPLY: return cpu_opt_is_number(init, 1);
+    case CX_HLO_OP_MAXIMUM:
+    case CX_HLO_OP_MINIMUM:
+    case CX_HLO_OP_AND:
+    case CX_HLO_OP_OR: return true;
+    default: return false;
+  }
+}
+
 bool cpu_opt_is_collective(const cx_hlo_op *op)
 {
   switch (op->kind) {

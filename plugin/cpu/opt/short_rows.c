@@ -27,20 +27,6 @@ static int64_t product(const cx_hlo_type *t, size_t from, size_t to)
 
 // ---- reductions ----
 
-// Whether two reductions from the same initial value have the result of one.
-static bool may_repeat(cx_hlo_op_kind kind, const cx_hlo_value *init)
-{
-  switch (kind) {
-    case CX_HLO_OP_ADD: return cpu_opt_is_number(init, 0);
-    case CX_HLO_OP_MULTIPLY: return cpu_opt_is_number(init, 1);
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR: return true;
-    default: return false;
-  }
-}
-
 static cx_hlo_value *reduce(cpu_opt_walk *w, const cx_hlo_op *op)
 {
   const cx_hlo_type *t = &op->operands[0]->type.tensor;
@@ -48,10 +34,8 @@ static cx_hlo_value *reduce(cpu_opt_walk *w, const cx_hlo_op *op)
   const cx_hlo_op *combiner =
       op->n_operands == 2 ? cx_hlo_block_combiner(op->regions[0].first, 0)
                           : NULL;
-  // Of narrower floats the first result would be rounded.
-  if (combiner == NULL || !may_repeat(combiner->kind, op->operands[1]) ||
-      op->results[0].type.tensor.elem != t->elem ||
-      (cx_hlo_elem_is_float(t->elem) && cx_hlo_elem_bits(t->elem) < 32)) {
+  if (combiner == NULL || !cpu_opt_may_repeat(combiner, op->operands[1]) ||
+      op->results[0].type.tensor.elem != t->elem) {
     return NULL;
   }
   size_t last = t->rank;  // the first of the last dimensions that are reduced
