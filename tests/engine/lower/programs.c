@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../opt/network.h"
 #include "base/alloc.h"
+#include "hlo/print.h"
 
 #define MAX_VALUES 16
 
@@ -668,11 +670,33 @@ static void compiled_as_interpreted(void **unused)
   }
 }
 
+// Networks of few channels, whose images get the order of lanes.
+static void networks(void **unused)
+{
+  (void)unused;
+  for (unsigned seed = 1000; seed < 1040; seed++) {
+    cx_hlo_module *m = network_new(seed);
+    cx_text text = { 0 };
+    cx_hlo_print(m, &text);
+    values compiled, interpreted;
+    run_text(cx_text_str(&text), true, &interpreted);
+    run_text(cx_text_str(&text), false, &compiled);
+    char name[32];
+    snprintf(name, sizeof name, "network %u", seed);
+    agree(name, &compiled, &interpreted);
+    free_values(&compiled);
+    free_values(&interpreted);
+    cx_text_free(&text);
+    cx_hlo_module_free(m);
+  }
+}
+
 int main(void)
 {
   CHECK_STATUS_OK(cpu_threads_new(2, &pool));
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(compiled_as_interpreted),
+    cmocka_unit_test(networks),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cpu_threads_free(pool);
