@@ -16,6 +16,10 @@ typedef float cpu_kernel_lane_vec
     __attribute__((vector_size(LANES_BYTES), aligned(4)));
 #define VEC cpu_kernel_lane_vec
 #define WIDTH (LANES_BYTES / (int)sizeof(float))
+// Sums stay in registers if loops over them are unrolled as a whole. Of a loop
+// over many elements the counters would take part of the ports that multiply.
+#define UNROLL(n) UNROLL_(GCC unroll n)
+#define UNROLL_(words) _Pragma(#words)
 #define EACH_PART for (int64_t part = 0; part < CPU_KERNEL_LANES; part += WIDTH)
 
 // ---- forward ----------------------------------------------------------------
@@ -29,7 +33,9 @@ typedef float cpu_kernel_lane_vec
                           int64_t lo, int64_t hi, float *y, int64_t outs)     \
   {                                                                           \
     VEC acc[PIXELS][CPU_KERNEL_LANES_OUTS];                                   \
+    UNROLL(4)                                                                 \
     for (int p = 0; p < PIXELS; p++) {                                        \
+      UNROLL(5)                                                               \
       for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) acc[p][o] = (VEC){ 0 }; \
     }                                                                         \
     const int64_t pixel = l->channels * CPU_KERNEL_LANES;                     \
@@ -44,6 +50,7 @@ typedef float cpu_kernel_lane_vec
                             u * l->dilation[1] * pixel;                       \
         const float *by =                                                     \
             w + (t * l->taps[1] + u) * l->channels * CPU_KERNEL_LANES_OUTS;   \
+        UNROLL(2)                                                             \
         for (int64_t k = 0; k < n; k++) {                                     \
           VEC v[PIXELS];                                                      \
           for (int p = 0; p < PIXELS; p++) {                                  \
@@ -57,8 +64,10 @@ typedef float cpu_kernel_lane_vec
       }                                                                       \
     }                                                                         \
     y += (row * l->results[1] + first) * l->outs * CPU_KERNEL_LANES;          \
+    UNROLL(5)                                                                 \
     for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) {                         \
-      if (o >= outs) break;                                                   \
+      if (o >= outs) continue;                                                \
+      UNROLL(4)                                                               \
       for (int p = 0; p < PIXELS; p++) {                                      \
         *(VEC *)(y + (p * l->outs + o) * CPU_KERNEL_LANES) = acc[p][o];       \
       }                                                                       \
@@ -158,6 +167,7 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
         if (at < 0) continue;                                            \
         const float *from = x + at * l->width * pixel;                   \
         const float *by = g + t * l->taps[1] * outs;                     \
+        UNROLL(4)                                                        \
         for (int64_t u = 0; u < l->taps[1]; u++) {                       \
           VEC v[EACH];                                                   \
           for (int o = 0; o < EACH; o++) {                               \
