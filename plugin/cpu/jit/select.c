@@ -5,7 +5,9 @@
 // the initial value; then each window chooses its element, and for each
 // position in the window the lanes that chose it add their source to it. Lanes
 // never meet: at one position they are a stride apart. Where windows lie side
-// by side, each element is in one window, which writes it: nothing is filled.
+// by side, each element is in one window, which writes it: nothing is filled,
+// and windows are met in the order in which they lie in memory. An iteration
+// then fixes the dimensions up to the first that has windows.
 #include "hlo/infer.h"
 #include "jit/inside.h"
 #include "jit/root.h"
@@ -20,7 +22,8 @@ typedef struct selecting {
   LLVMValueRef mask;            // lanes within the source
   int mask_level;
   cpu_jit_val init;
-  bool apart;  // the windows lie side by side
+  bool apart;                // the windows lie side by side
+  bool fixed[CPU_JIT_RANK];  // dimensions, in an iteration
 } selecting;
 
 static bool is_plain(const cx_hlo_op *op, size_t d)
@@ -63,12 +66,22 @@ static void begin_vectors(selecting *s, cpu_jit_loop *loop, int64_t size)
   s->mask_level = loop->level;
 }
 
+static void fix_dims(selecting *s)
+{
+  bool found = false;
+  for (int d = 0; d < s->lane; d++) {
+    const bool plain = is_plain(s->op, (size_t)d);
+    s->fixed[d] = s->apart ? !found : plain;
+    found = found || !plain;
+  }
+}
+
 // From dimension d on: of the operand's sizes or the source's. At most the rank
 // of them.
 static void visit(selecting *s, const cx_hlo_type *t, size_t d, visit_fn *fn)
 {
   cpu_jit_env *env = s->env;
-  while (d < t->rank && (int)d != s->lane && is_plain(s->op, d)) d++;
+  while (d < t->rank && s->fixed[d]) d++;
   if (d == t->rank) {
     fn(s);
     return;
@@ -222,9 +235,11 @@ calx_status *cpu_jit_kernel_select(cpu_jit_env *env, cpu_jit_kernel *k)
                   .t = cpu_jit_type(op->operands[0]),
                   .source = cpu_jit_type(op->operands[1]) };
   s.lane = (int)s.t->rank - 1;
+  s.apart = cpu_jit_lie_apart(op);
+  fix_dims(&s);
   int64_t extent = 1;
   for (size_t d = 0; d < s.t->rank; d++) {
-    if (is_plain(op, d) && (int)d != s.lane) extent *= s.t->dims[d];
+    if (s.fixed[d]) extent *= s.source->dims[d];
   }
   const double elements = (double)cx_hlo_type_elements(s.t);
   if (elements == 0) extent = 0;
@@ -237,11 +252,10 @@ calx_status *cpu_jit_kernel_select(cpu_jit_env *env, cpu_jit_kernel *k)
     cpu_jit_ix rest = cpu_jit_iterations_begin(env, &loop, extent);
     int64_t size = extent;
     for (int d = s.lane - 1; d >= 0; d--) {
-      if (!is_plain(op, (size_t)d)) continue;
-      s.at[d] = cpu_jit_ix_take(env, &rest, &size, s.t->dims[d]);
+      if (!s.fixed[d]) continue;
+      s.at[d] = cpu_jit_ix_take(env, &rest, &size, s.source->dims[d]);
     }
     s.init = cpu_jit_emit_wide(env, op->operands[2], &env->scalar);
-    s.apart = cpu_jit_lie_apart(op);
     if (!s.apart) visit(&s, s.t, 0, fill);
     visit(&s, s.source, 0, window);
     cpu_jit_loop_end(env, &loop, NULL);
