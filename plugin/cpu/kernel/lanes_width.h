@@ -143,55 +143,62 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
 
 // ---- gradient ---------------------------------------------------------------
 
-// A sum of many products in f32 is inaccurate. So after BLOCK products it is
-// added to the sum of the blocks; the caller adds up those of all images.
+// A sum of many products in f32 is inaccurate. So the taps are divided into
+// blocks of rows, of about BLOCK products, whose sums are added to the sum of
+// the blocks; the caller adds up those of all images. The blocks are the
+// outermost loop, because g may come from memory.
 #define BLOCK 96
 
-// Of a part of the lanes, of one row of results and of its channels' run: sums
-// [k, k + RUN) and EACH out features.
-#define GRADIENT(name, RUN, EACH)                                        \
-  static inline void name(const cpu_kernel_lanes *l, const float *x,     \
-                          const float *g, int64_t row, float *sums)      \
-  {                                                                      \
-    const int64_t pixel = l->channels * CPU_KERNEL_LANES;                \
-    const int64_t step = l->dilation[1] * pixel;                         \
-    const int64_t outs = l->outs * CPU_KERNEL_LANES;                     \
-    for (int64_t t = 0; t < l->taps[0];) {                               \
-      VEC acc[RUN][EACH];                                                \
-      for (int r = 0; r < RUN; r++) {                                    \
-        for (int o = 0; o < EACH; o++) acc[r][o] = (VEC){ 0 };           \
-      }                                                                  \
-      int64_t added = 0;                                                 \
-      for (; t < l->taps[0] && added < BLOCK; t++) {                     \
-        const int64_t at = cpu_kernel_lanes_row(l, row, t);              \
-        if (at < 0) continue;                                            \
-        const float *from = x + at * l->width * pixel;                   \
-        const float *by = g + t * l->taps[1] * outs;                     \
-        UNROLL(4)                                                        \
-        for (int64_t u = 0; u < l->taps[1]; u++) {                       \
-          VEC v[EACH];                                                   \
-          for (int o = 0; o < EACH; o++) {                               \
-            v[o] = *(const VEC *)(by + u * outs + o * CPU_KERNEL_LANES); \
-          }                                                              \
-          for (int r = 0; r < RUN; r++) {                                \
-            const VEC f =                                                \
-                *(const VEC *)(from + u * step + r * CPU_KERNEL_LANES);  \
-            for (int o = 0; o < EACH; o++) acc[r][o] += v[o] * f;        \
-          }                                                              \
-        }                                                                \
-        added += l->taps[1];                                             \
-      }                                                                  \
-      for (int r = 0; r < RUN; r++) {                                    \
-        for (int o = 0; o < EACH; o++) {                                 \
-          *(VEC *)(sums + r * outs + o * CPU_KERNEL_LANES) += acc[r][o]; \
-        }                                                                \
-      }                                                                  \
-    }                                                                    \
+// Of a part of the lanes, of the rows [lo, hi) of taps, of one row of results
+// and of its channels' run: sums [k, k + RUN) and EACH out features.
+#define GRADIENT(name, RUN, EACH)                                              \
+  static inline void name(const cpu_kernel_lanes *l, const float *x,           \
+                          const float *g, int64_t row, int64_t lo, int64_t hi, \
+                          float *sums)                                         \
+  {                                                                            \
+    const int64_t pixel = l->channels * CPU_KERNEL_LANES;                      \
+    const int64_t step = l->dilation[1] * pixel;                               \
+    const int64_t outs = l->outs * CPU_KERNEL_LANES;                           \
+    VEC acc[RUN][EACH];                                                        \
+    UNROLL(5)                                                                  \
+    for (int r = 0; r < RUN; r++) {                                            \
+      UNROLL(5)                                                                \
+      for (int o = 0; o < EACH; o++) acc[r][o] = (VEC){ 0 };                   \
+    }                                                                          \
+    for (int64_t t = lo; t < hi; t++) {                                        \
+      const int64_t at = cpu_kernel_lanes_row(l, row, t);                      \
+      if (at < 0) continue;                                                    \
+      const float *from = x + at * l->width * pixel;                           \
+      const float *by = g + t * l->taps[1] * outs;                             \
+      UNROLL(4)                                                                \
+      for (int64_t u = 0; u < l->taps[1]; u++) {                               \
+        VEC v[EACH];                                                           \
+        UNROLL(5)                                                              \
+        for (int o = 0; o < EACH; o++) {                                       \
+          v[o] = *(const VEC *)(by + u * outs + o * CPU_KERNEL_LANES);         \
+        }                                                                      \
+        UNROLL(5)                                                              \
+        for (int r = 0; r < RUN; r++) {                                        \
+          const VEC f =                                                        \
+              *(const VEC *)(from + u * step + r * CPU_KERNEL_LANES);          \
+          UNROLL(5)                                                            \
+          for (int o = 0; o < EACH; o++) acc[r][o] += v[o] * f;                \
+        }                                                                      \
+      }                                                                        \
+    }                                                                          \
+    UNROLL(5)                                                                  \
+    for (int r = 0; r < RUN; r++) {                                            \
+      UNROLL(5)                                                                \
+      for (int o = 0; o < EACH; o++) {                                         \
+        *(VEC *)(sums + r * outs + o * CPU_KERNEL_LANES) += acc[r][o];         \
+      }                                                                        \
+    }                                                                          \
   }
 
 typedef void cpu_kernel_lanes_gradient_fn(const cpu_kernel_lanes *l,
                                           const float *x, const float *g,
-                                          int64_t row, float *sums);
+                                          int64_t row, int64_t lo, int64_t hi,
+                                          float *sums);
 
 // The loops for two numbers of out features at a time and runs of 5, 3 and 1
 // results. Their sums fill the registers, and are so many that no addition
@@ -238,7 +245,7 @@ static const cpu_kernel_lanes_gradients gradients[2][3] = {
 // sums read mostly the same pixels of x, which then stay in the first cache.
 static void gradient_run(const cpu_kernel_lanes *l, int by, int64_t n,
                          const float *x, const float *g, int64_t row,
-                         float *sums)
+                         int64_t lo, int64_t hi, float *sums)
 {
   static const int64_t sizes[3] = { 5, 3, 1 };
   int64_t first = 0, end = 0;
@@ -249,9 +256,27 @@ static void gradient_run(const cpu_kernel_lanes *l, int by, int64_t n,
     for (int64_t o = 0; o < l->outs && end > first; o += of->each) {
       for (int64_t k = first; k < end; k += size) {
         EACH_PART of->run(l, x + k * CPU_KERNEL_LANES + part,
-                          g + o * CPU_KERNEL_LANES + part, row,
+                          g + o * CPU_KERNEL_LANES + part, row, lo, hi,
                           sums + (k * l->outs + o) * CPU_KERNEL_LANES + part);
       }
+    }
+  }
+}
+
+// Of the rows [lo, hi) of taps.
+static void gradient_block(const cpu_kernel_lanes *l, int by, const float *x,
+                           const float *g, const int64_t rows[2], int64_t lo,
+                           int64_t hi, float *sums)
+{
+  const bool merged = l->stride[1] == 1;
+  const int64_t runs = merged ? 1 : l->results[1];
+  const int64_t n = l->channels * (merged ? l->results[1] : 1);
+  for (int64_t row = rows[0]; row < rows[1]; row++) {
+    for (int64_t r = 0; r < runs; r++) {
+      const int64_t sum = (row * l->results[1] + r) * l->channels * l->outs;
+      gradient_run(l, by, n,
+                   x + r * l->stride[1] * l->channels * CPU_KERNEL_LANES, g,
+                   row, lo, hi, sums + sum * CPU_KERNEL_LANES);
     }
   }
 }
@@ -259,16 +284,11 @@ static void gradient_run(const cpu_kernel_lanes *l, int by, int64_t n,
 static void gradient(const cpu_kernel_lanes *l, int by, const float *x,
                      const float *g, int64_t lo, int64_t hi, float *sums)
 {
-  const bool merged = l->stride[1] == 1;
-  const int64_t runs = merged ? 1 : l->results[1];
-  const int64_t n = l->channels * (merged ? l->results[1] : 1);
-  for (int64_t row = lo; row < hi; row++) {
-    for (int64_t r = 0; r < runs; r++) {
-      const int64_t sum = (row * l->results[1] + r) * l->channels * l->outs;
-      gradient_run(l, by, n,
-                   x + r * l->stride[1] * l->channels * CPU_KERNEL_LANES, g,
-                   row, sums + sum * CPU_KERNEL_LANES);
-    }
+  const int64_t rows[2] = { lo, hi };
+  const int64_t each = (BLOCK + l->taps[1] - 1) / l->taps[1];
+  for (int64_t t = 0; t < l->taps[0]; t += each) {
+    const int64_t end = t + each < l->taps[0] ? t + each : l->taps[0];
+    gradient_block(l, by, x, g, rows, t, end, sums);
   }
 }
 
