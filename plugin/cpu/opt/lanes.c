@@ -9,8 +9,8 @@
 // of elementwise operations and poolings then are full, whatever the number of
 // channels.
 //
-// The walk computes a value in this order if an operand has it, and the
-// value itself from that. What nothing uses of it is removed later.
+// The walk computes a value in this order if an operand has it, and makes the
+// value itself of that. Dead values are removed later.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,15 +24,15 @@
 // Of one convolution both operands and the result would be copied.
 #define LEAST_CONVOLUTIONS 2
 
-typedef struct copy {
+typedef struct lane_copy {
   cx_hlo_value *made;  // NULL: none
   const cx_hlo_block *block;
-} copy;
+} lane_copy;
 
 typedef struct lanes {
   int64_t images;           // dimension 0
   int64_t order[RANK - 1];  // the dimensions of rows, columns and channels
-  copy *copies;             // by number: of a value, in the order of lanes
+  lane_copy *copies;        // by number: of a value, in the order of lanes
   uint32_t n;
 } lanes;
 
@@ -46,7 +46,7 @@ static bool is_images(const lanes *s, const cx_hlo_value *v)
 
 // Where dimension d of images is in the order of lanes; not of dimension 0,
 // which becomes two.
-static int64_t place_of(const lanes *s, int64_t d)
+static int64_t position_of(const lanes *s, int64_t d)
 {
   int64_t i = 0;
   while (s->order[i] != d) i++;
@@ -71,7 +71,7 @@ static cx_hlo_value *from_lanes(cpu_opt_walk *w, const lanes *s,
   for (size_t i = 0; i < n; i++) {
     order[2 + i] = 1;
     for (size_t k = 0; k < n; k++) {
-      if (place_of(s, kept[k]) < place_of(s, kept[i])) order[2 + i]++;
+      if (position_of(s, kept[k]) < position_of(s, kept[i])) order[2 + i]++;
     }
   }
   x = cx_hlo_transpose(&w->b, x, order);
@@ -98,7 +98,7 @@ static cx_hlo_value *source_of(const lanes *s, const cx_hlo_value *v)
   const cx_hlo_ints p = cx_hlo_op_ints(turned, CX_HLO_A_PERMUTATION);
   if (p.v[0] != 0 || p.v[1] != RANK) return NULL;
   for (int64_t d = 1; d < RANK; d++) {
-    if (p.v[1 + d] != place_of(s, d)) return NULL;
+    if (p.v[1 + d] != position_of(s, d)) return NULL;
   }
   return x;
 }
@@ -115,24 +115,24 @@ static cx_hlo_value *copied(cpu_opt_walk *w, const lanes *s, cx_hlo_value *x)
 }
 
 // A value that does not differ from image to image, broadcast in the order of
-// lanes; NULL: it does, or its dimensions would change places.
+// lanes; NULL: it does, or its dimensions would change positions.
 static cx_hlo_value *broadcast(cpu_opt_walk *w, const lanes *s,
                                const cx_hlo_op *op, const cx_hlo_type *to)
 {
   const cx_hlo_type *from = &op->operands[0]->type.tensor;
   const cx_hlo_ints at = cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS);
-  int64_t dims[RANK], places[RANK];
+  int64_t dims[RANK], positions[RANK];
   size_t n = 0;
   for (size_t i = 0; i < at.n; i++) {
     if (from->dims[i] == 1) continue;
     if (at.v[i] == 0) return NULL;
     dims[n] = from->dims[i];
-    places[n] = place_of(s, at.v[i]);
-    if (n > 0 && places[n] < places[n - 1]) return NULL;
+    positions[n] = position_of(s, at.v[i]);
+    if (n > 0 && positions[n] < positions[n - 1]) return NULL;
     n++;
   }
   cx_hlo_value *x = cx_hlo_reshape(&w->b, op->operands[0], dims, n);
-  return cpu_opt_broadcast(&w->b, x, to, places);
+  return cpu_opt_broadcast(&w->b, x, to, positions);
 }
 
 // v in the order of lanes, before the visited operation.
@@ -149,10 +149,10 @@ static cx_hlo_value *in_lanes(cpu_opt_walk *w, lanes *s, const cx_hlo_op *op,
   const cx_hlo_op *made = cpu_opt_made_by(v, CX_HLO_OP_BROADCAST_IN_DIM);
   if (made != NULL) x = broadcast(w, s, made, &t);
   if (x != NULL) return x;
-  copy *c = v->number < s->n ? &s->copies[v->number] : NULL;
+  lane_copy *c = v->number < s->n ? &s->copies[v->number] : NULL;
   if (c != NULL && c->made != NULL && c->block == op->block) return c->made;
   x = copied(w, s, v);
-  if (c != NULL) *c = (copy){ x, op->block };
+  if (c != NULL) *c = (lane_copy){ x, op->block };
   return x;
 }
 
@@ -220,65 +220,78 @@ static bool note_convolution(lanes *s, const cx_hlo_op *op)
          is_in_order(s, &r[0]) && is_in_order(s, &r[1]);
 }
 
-// The spatial dimensions behind the one of blocks.
-static void next_spatial(cx_hlo_ints from, int64_t *out)
-{
-  out[0] = 0;
-  for (int i = 0; i < 2; i++) out[1 + i] = from.v[i] + 1;
-}
+// The window of a convolution with one more spatial dimension, of blocks.
+typedef struct conv_window {
+  int64_t strides[3], padding[6], lhs_dilation[3], rhs_dilation[3];
+  bool reversal[3];
+  int64_t
+      weights[3];  // the spatial dimensions of the tensor that has no images
+} conv_window;
 
-static void convolution(cpu_opt_walk *w, lanes *s, cx_hlo_op *op)
+static const int64_t spatial_of_images[3] = { 0, 1, 2 };
+
+static void read_window(const cx_hlo_op *op, conv_window *out,
+                        cx_hlo_conv_dims *dims)
 {
   const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
-  const bool gradient = is_gradient(c);
-  static const int64_t images[3] = { 0, 1, 2 };
-  int64_t weights[3], strides[3] = { 1 }, padding[6] = { 0 };
-  int64_t lhs_dilation[3] = { 1 }, rhs_dilation[3] = { 1 };
-  bool reversal[3] = { false };
+  const cx_hlo_ints weights =
+      is_gradient(c) ? c->output_spatial : c->kernel_spatial;
+  *out = (conv_window){ { 1 }, { 0 }, { 1 }, { 1 }, { false }, { 0 } };
   for (size_t i = 0; i < 2; i++) {
     cpu_kernel_conv_dim d;
     cpu_kernel_conv_read_dim(op, i, &d);
-    strides[1 + i] = d.stride;
-    padding[2 + 2 * i] = d.low;
-    padding[3 + 2 * i] = d.high;
-    lhs_dilation[1 + i] = d.in_dilation;
-    rhs_dilation[1 + i] = d.kernel_dilation;
-    reversal[1 + i] = d.reversed != 0;
+    out->strides[1 + i] = d.stride;
+    out->padding[2 + 2 * i] = d.low;
+    out->padding[3 + 2 * i] = d.high;
+    out->lhs_dilation[1 + i] = d.in_dilation;
+    out->rhs_dilation[1 + i] = d.kernel_dilation;
+    out->reversal[1 + i] = d.reversed != 0;
+    out->weights[1 + i] = weights.v[i] + 1;
   }
-  cx_hlo_conv_dims dims = { .n_spatial = 3,
-                            .input_batch = gradient ? 3 : 4,
-                            .input_feature = gradient ? 4 : 3,
-                            .input_spatial = images,
-                            .strides = strides,
-                            .padding = padding,
-                            .lhs_dilation = lhs_dilation,
-                            .rhs_dilation = rhs_dilation,
-                            .reversal = reversal };
+  *dims = (cx_hlo_conv_dims){ .n_spatial = 3,
+                              .input_spatial = spatial_of_images,
+                              .strides = out->strides,
+                              .padding = out->padding,
+                              .lhs_dilation = out->lhs_dilation,
+                              .rhs_dilation = out->rhs_dilation,
+                              .reversal = out->reversal };
+}
+
+static void gradient(cpu_opt_walk *w, lanes *s, cx_hlo_op *op)
+{
+  const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  conv_window window;
+  cx_hlo_conv_dims dims;
+  read_window(op, &window, &dims);
+  dims.input_batch = dims.kernel_output = 3;
+  dims.input_feature = dims.kernel_input = 4;
+  dims.kernel_spatial = spatial_of_images;
+  dims.output_batch = c->output_batch + 1;
+  dims.output_feature = c->output_feature + 1;
+  dims.output_spatial = window.weights;
   cx_hlo_value *x = in_lanes(w, s, op, op->operands[0]);
-  if (gradient) {
-    next_spatial(c->output_spatial, weights);
-    dims.kernel_input = 4;
-    dims.kernel_output = 3;
-    dims.kernel_spatial = images;
-    dims.output_batch = c->output_batch + 1;
-    dims.output_feature = c->output_feature + 1;
-    dims.output_spatial = weights;
-    cx_hlo_value *by = in_lanes(w, s, op, op->operands[1]);
-    const cx_hlo_type *to = &op->results[0].type.tensor;
-    x = cx_hlo_convolution(&w->b, x, by, &dims);
-    cpu_opt_replace(w, op, cx_hlo_reshape(&w->b, x, to->dims, to->rank));
-    return;
-  }
+  cx_hlo_value *by = in_lanes(w, s, op, op->operands[1]);
+  x = cx_hlo_convolution(&w->b, x, by, &dims);
+  cpu_opt_replace(w, op, cx_hlo_reshape(&w->b, x, to->dims, to->rank));
+}
+
+static void forward(cpu_opt_walk *w, lanes *s, cx_hlo_op *op)
+{
+  const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
   const cx_hlo_type *kernel = &op->operands[1]->type.tensor;
   int64_t sizes[RANK + 1] = { 1 };
   memcpy(sizes + 1, kernel->dims, RANK * sizeof *sizes);
-  next_spatial(c->kernel_spatial, weights);
+  conv_window window;
+  cx_hlo_conv_dims dims;
+  read_window(op, &window, &dims);
+  dims.input_batch = dims.output_batch = 4;
+  dims.input_feature = dims.output_feature = 3;
   dims.kernel_input = c->kernel_input + 1;
   dims.kernel_output = c->kernel_output + 1;
-  dims.kernel_spatial = weights;
-  dims.output_batch = 4;
-  dims.output_feature = 3;
-  dims.output_spatial = images;
+  dims.kernel_spatial = window.weights;
+  dims.output_spatial = spatial_of_images;
+  cx_hlo_value *x = in_lanes(w, s, op, op->operands[0]);
   cx_hlo_value *by = cx_hlo_reshape(&w->b, op->operands[1], sizes, RANK + 1);
   replace_by_lanes(w, s, op, cx_hlo_convolution(&w->b, x, by, &dims));
 }
@@ -316,7 +329,7 @@ static void same_operation(cpu_opt_walk *w, lanes *s, cx_hlo_op *op)
   const cx_hlo_type t = { op->results[0].type.tensor.elem, RANK + 1, dims };
   cx_hlo_op *r = cpu_opt_begin_like(&w->b, op, operands);
   if (op->kind == CX_HLO_OP_CONCATENATE) {
-    const int64_t at = place_of(s, cx_hlo_op_int(op, CX_HLO_A_DIMENSION));
+    const int64_t at = position_of(s, cx_hlo_op_int(op, CX_HLO_A_DIMENSION));
     cx_hlo_build_int(&w->b, r, CX_HLO_A_DIMENSION, at);
   }
   cx_hlo_build_declare(&w->b, r, 0, &t);
@@ -412,6 +425,7 @@ static void reduction(cpu_opt_walk *w, lanes *s, cx_hlo_op *op)
   const cx_hlo_op *combiner = cx_hlo_block_combiner(op->regions[0].first, 0);
   const bool over_images = cx_hlo_ints_have(dims, 0);
   if (combiner == NULL ||
+      op->results[0].type.tensor.elem != op->operands[0]->type.tensor.elem ||
       (over_images && !cpu_opt_may_repeat(combiner, op->operands[1]))) {
     return;
   }
@@ -420,11 +434,11 @@ static void reduction(cpu_opt_walk *w, lanes *s, cx_hlo_op *op)
   if (over_images) list[n++] = 0;
   for (int64_t d = 1; d < RANK; d++) {
     if (cx_hlo_ints_have(dims, d)) {
-      list[n++] = place_of(s, d);
+      list[n++] = position_of(s, d);
     } else {
       // The order of what is left is that of the result.
-      if (over_images && place_of(s, d) < last) return;
-      last = place_of(s, d);
+      if (over_images && position_of(s, d) < last) return;
+      last = position_of(s, d);
       kept[n_kept++] = d;
     }
   }
@@ -463,7 +477,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   lanes *s = w->user;
   if (op->kind == CX_HLO_OP_CONVOLUTION) {
-    convolution(w, s, op);
+    (is_gradient(cx_hlo_op_conv(op)) ? gradient : forward)(w, s, op);
   } else if (op->n_results == 1 && has_lanes(s, op)) {
     if (op->kind == CX_HLO_OP_REDUCE) {
       reduction(w, s, op);

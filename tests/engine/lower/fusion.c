@@ -143,6 +143,68 @@ static void pools_compute_their_operand(void **unused)
   pooled(1, 4 + 4 + 4 + 3.9377 + 4 + 3.9377 + 4);
 }
 
+static size_t count(const char *text, const char *word)
+{
+  size_t n = 0;
+  for (const char *at = strstr(text, word); at != NULL; n++) {
+    at = strstr(at + 1, word);
+  }
+  return n;
+}
+
+// Two convolutions of few channels, with a bias and a pooling between them: the
+// images are transposed before the first and after the second one, unless their
+// number is no multiple of 16, or a convolution has many channels.
+static void convolved_twice(int images, int channels, size_t transposes)
+{
+#define CONVOLVED(result, x, w)                                           \
+  "%%" result " = stablehlo.convolution(%%" x ", %%" w                    \
+  ") dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} " \
+  "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+  cx_text text = { 0 }, after = { 0 };
+  cx_text_format(
+      &text,
+      "func.func @main(%%x: tensor<%dx1x12x12xf32>, %%v: tensor<%dx1x3x3xf32>, "
+      "%%b: tensor<%dxf32>, %%w: tensor<5x%dx3x3xf32>) -> "
+      "tensor<%dx5x3x3xf32> {\n" CONVOLVED("0", "x", "v")
+      "(tensor<%dx1x12x12xf32>, tensor<%dx1x3x3xf32>) -> "
+      "tensor<%dx%dx10x10xf32>\n"
+      "%%1 = stablehlo.broadcast_in_dim %%b, dims = [1] : (tensor<%dxf32>) -> "
+      "tensor<%dx%dx10x10xf32>\n"
+      "%%2 = stablehlo.add %%0, %%1 : tensor<%dx%dx10x10xf32>\n"
+      "%%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+      "%%3 = \"stablehlo.reduce_window\"(%%2, %%z) ({\n"
+      "^bb0(%%i: tensor<f32>, %%j: tensor<f32>):\n"
+      "%%m = stablehlo.maximum %%i, %%j : tensor<f32>\n"
+      "stablehlo.return %%m : tensor<f32> }) {window_dimensions = array<i64: "
+      "1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>} : "
+      "(tensor<%dx%dx10x10xf32>, tensor<f32>) -> tensor<%dx%dx5x5xf32>\n",
+      images, channels, channels, channels, images, images, channels, images,
+      channels, channels, images, channels, images, channels, images, channels,
+      images, channels);
+  cx_text_format(&text,
+                 CONVOLVED("4", "3", "w")
+                 "(tensor<%dx%dx5x5xf32>, tensor<5x%dx3x3xf32>) -> "
+                 "tensor<%dx5x3x3xf32>\n"
+                 "return %%4 : tensor<%dx5x3x3xf32> }",
+                 images, channels, channels, images, images);
+  const char *t = cx_text_str(&text);
+  cpu_lower_compile_options options = { .threads = pool };
+  CHECK_STATUS_OK(cpu_lower_optimized(t, strlen(t), &options, &after));
+  assert_int_equal(count(cx_text_str(&after), "stablehlo.transpose"),
+                   transposes);
+  cx_text_free(&after);
+  cx_text_free(&text);
+}
+
+static void images_stay_in_lanes(void **unused)
+{
+  (void)unused;
+  convolved_twice(32, 10, 2);
+  convolved_twice(24, 10, 0);
+  convolved_twice(32, 64, 0);
+}
+
 // Two loops of an iteration, with a product between them, read a row of a
 // tensor from outside: both read it there, and none copies it.
 static void rows_are_read_in_place(void **unused)
@@ -317,6 +379,7 @@ int main(void)
     cmocka_unit_test(recomputed),
     cmocka_unit_test(sums_share_a_loop),
     cmocka_unit_test(pools_compute_their_operand),
+    cmocka_unit_test(images_stay_in_lanes),
     cmocka_unit_test(rows_are_read_in_place),
     cmocka_unit_test(written_by_the_sum),
     cmocka_unit_test(written_by_another),
