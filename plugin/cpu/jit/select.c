@@ -23,7 +23,7 @@ typedef struct selecting {
   int mask_level;
   cpu_jit_val init;
   bool apart;                // the windows lie side by side
-  bool fixed[CPU_JIT_RANK];  // dimensions, in an iteration
+  bool fixed[CPU_JIT_RANK];  // which dimensions an iteration fixes
 } selecting;
 
 static bool is_plain(const cx_hlo_op *op, size_t d)

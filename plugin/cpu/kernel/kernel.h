@@ -35,11 +35,11 @@ void cpu_kernel_keep(cpu_kernel_desc *desc, size_t result, int64_t first);
 // Whether the kernel reads the operand; else it knows what it holds.
 bool cpu_kernel_reads(const cpu_kernel_desc *desc, size_t operand);
 
-// Whether the convolution, of two spatial dimensions, surely runs 16 images at
-// a time, CPU_KERNEL_LANES, and would read and write them without a copy if
-// they lay in that order.
-bool cpu_kernel_runs_in_lanes(const cpu_kernel_desc *convolution);
+// Images that convolutions of few channels compute at a time.
 #define CPU_KERNEL_LANES 16
+// Whether this convolution, of two spatial dimensions, certainly does that.
+// It would copy nothing if the images lay in the order of opt/lanes.h.
+bool cpu_kernel_runs_in_lanes(const cpu_kernel_desc *convolution);
 
 // Whether the product's right operand can be packed before.
 bool cpu_kernel_dot_packs(const cpu_kernel_desc *product);

@@ -220,6 +220,13 @@ static bool chooses_always(const cx_hlo_op *op)
   return true;
 }
 
+static bool has_windows(const cx_hlo_op *op, size_t d)
+{
+  return cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d) != 1 ||
+         cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d) != 1 ||
+         cx_hlo_padding_at(op, d, 0) != 0 || cx_hlo_padding_at(op, d, 1) != 0;
+}
+
 // The sum of what select_and_scatter adds up, as the gradient of a bias in
 // front of a pooling: of the source, if no window is divided.
 static cx_hlo_value *sum_of_scattered(cpu_opt_walk *w, cx_hlo_op *op,
@@ -232,15 +239,7 @@ static cx_hlo_value *sum_of_scattered(cpu_opt_walk *w, cx_hlo_op *op,
     return NULL;
   }
   for (size_t d = 0; d < rank; d++) {
-    bool summed = false;
-    for (size_t i = 0; i < dims.n; i++) {
-      summed = summed || dims.v[i] == (int64_t)d;
-    }
-    if (!summed &&
-        (cx_hlo_op_int_at(inner, CX_HLO_A_WINDOW_DIMENSIONS, d) != 1 ||
-         cx_hlo_op_int_at(inner, CX_HLO_A_WINDOW_STRIDES, d) != 1 ||
-         cx_hlo_padding_at(inner, d, 0) != 0 ||
-         cx_hlo_padding_at(inner, d, 1) != 0)) {
+    if (!cx_hlo_ints_have(dims, (int64_t)d) && has_windows(inner, d)) {
       return NULL;
     }
   }
