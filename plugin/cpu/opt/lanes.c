@@ -5,9 +5,9 @@
 // copies tensors of images to (height, width, channels, 16) and back. If all
 // convolutions of a function do, then tensors of images that the function makes
 // become (blocks of 16 images, height, width, channels, 16), the convolutions
-// get the blocks as a third spatial dimension, and nothing is copied. Vectors
-// of elementwise operations and poolings then are full, whatever the number of
-// channels.
+// get the blocks as a third spatial dimension, and nothing is copied but what
+// is padded. Vectors of elementwise operations and poolings then are full,
+// whatever the number of channels.
 //
 // The walk computes a value in this order if an operand has it, and makes the
 // value itself of that. Dead values are removed later.
