@@ -240,8 +240,8 @@ void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch)
     status = start_thread(device);
   }
   if (status == NULL) {
-    // One that callers cannot run, or that another one is queued before, is
-    // probably not about to be waited for.
+    // Callers do not run launches with collectives, and one that launches again
+    // before it waits has more to do.
     const bool leave = device->watching && device->first == NULL &&
                        launch->coll.devices == NULL;
     launch->next = NULL;

@@ -98,6 +98,14 @@ static void run_forward(void *user, int64_t lo, int64_t hi)
   }
 }
 
+// The layout of a gradient's kernel, whose out features are padded.
+static cpu_kernel_lanes_layout kernel_layout(const lanes_plan *p)
+{
+  cpu_kernel_lanes_layout layout = cpu_kernel_lanes_dense(&p->g);
+  layout.channels = p->l.outs;
+  return layout;
+}
+
 // Adds the sums of each result's lanes to its total, and clears them.
 static void add_up(float *sums, int64_t results, double *total)
 {
@@ -119,8 +127,7 @@ static void run_gradient(void *user, int64_t lo, int64_t hi)
   const cpu_kernel_lanes *l = &p->l;
   const int64_t rank = cpu_kernel_rank(j->pool);
   const cpu_kernel_lanes_layout input = cpu_kernel_lanes_input(l);
-  cpu_kernel_lanes_layout kernel = cpu_kernel_lanes_dense(&p->g);
-  kernel.channels = l->outs;
+  const cpu_kernel_lanes_layout kernel = kernel_layout(p);
   const int64_t row = l->results[1] * l->channels * l->outs;
   float *x = j->x + rank * p->x_floats, *g = j->y + rank * p->g_floats;
   float *sums = j->sums + rank * p->sums;
@@ -244,8 +251,7 @@ static void plan_gradient(lanes_plan *p, int threads)
       l->results[0] * l->results[1] * l->channels * l->outs * CPU_KERNEL_LANES;
   p->parts = p->blocks < threads ? p->blocks : threads;
   p->slices = (threads + p->parts - 1) / p->parts;
-  cpu_kernel_lanes_layout kernel = cpu_kernel_lanes_dense(&p->g);
-  kernel.channels = l->outs;
+  const cpu_kernel_lanes_layout kernel = kernel_layout(p);
   p->g_there = cpu_kernel_lanes_are_there(&p->g, &kernel);
 }
 

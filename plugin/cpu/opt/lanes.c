@@ -22,7 +22,8 @@
 
 #define LANES CPU_KERNEL_LANES
 #define RANK CPU_OPT_IMAGE_RANK
-// Of one convolution both operands and the result would be copied.
+// With a single convolution its images and results would be copied all the
+// same.
 #define LEAST_CONVOLUTIONS 2
 
 static const int64_t all_kept[RANK - 1] = { 1, 2, 3 };

@@ -1,24 +1,9 @@
 // What the loops of a program read and write: values are computed again where
 // they are cheap, sums share a loop, rows stay where they are. Most tests count
 // the bytes.
-#include "support/support.h"
+#include "compiled.h"
 
 #include <string.h>
-
-#include "lower/compile.h"
-
-static cpu_threads *pool;
-
-static cpu_run_program *compiled(cx_text *text)
-{
-  cpu_run_program *p = NULL;
-  const char *t = cx_text_str(text);
-  cpu_lower_compile_options options = { .threads = pool };
-  CHECK_STATUS_OK(cpu_lower_compile(t, strlen(t), &options, &p));
-  assert_int_equal(cpu_run_program_info_of(p)->n_interpreted, 0);
-  cx_text_free(text);
-  return p;
-}
 
 // In a training step two loops read a product, with another product between
 // them. What both make of it, or of an argument, here a tanh, is computed
@@ -359,20 +344,6 @@ static void updated_in_place(void **unused)
   cpu_run_program_free(p);
 }
 
-static int begin(void **state)
-{
-  (void)state;
-  CHECK_STATUS_OK(cpu_threads_new(2, &pool));
-  return 0;
-}
-
-static int end(void **state)
-{
-  (void)state;
-  cpu_threads_free(pool);
-  return 0;
-}
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -385,5 +356,5 @@ int main(void)
     cmocka_unit_test(written_by_another),
     cmocka_unit_test(updated_in_place),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, pool_begin, pool_end);
 }

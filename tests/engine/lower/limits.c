@@ -1,6 +1,6 @@
 // Programs that need more memory than possible are refused with the shape, and
 // large programs compile in time proportional to their size.
-#include "support/support.h"
+#include "compiled.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,8 +75,6 @@ static const refusal refusals[] = {
     "return %s : tensor<8xf32> } }",
     "all_reduce: the groups have the number 5 of 2 replicas" },
 };
-
-static cpu_threads *pool;
 
 static calx_status *compile(const char *text, cpu_run_program **out)
 {
@@ -178,15 +176,6 @@ static void memory_not_given(void **unused)
 
 // ---- large programs ----
 
-static cpu_run_program *large(cx_text *text)
-{
-  cpu_run_program *p = NULL;
-  CHECK_STATUS_OK(compile(cx_text_str(text), &p));
-  assert_int_equal(cpu_run_program_info_of(p)->n_interpreted, 0);
-  cx_text_free(text);
-  return p;
-}
-
 // Each value has a near and a far use, so that fusion searches paths for each.
 // With an unbounded search this took minutes.
 static void long_chain(void **unused)
@@ -203,7 +192,7 @@ static void long_chain(void **unused)
                    i % 2 == 0 ? "add" : "subtract", i - 1, i < 8 ? 0 : i - 8);
   }
   cx_text_format(&text, "return %%v%d : tensor<64xf32> }", n);
-  cpu_run_program *p = large(&text);
+  cpu_run_program *p = compiled(&text);
   assert_int_equal(cpu_run_program_info_of(p)->n_compiled, n);
   cpu_run_program_free(p);
 }
@@ -231,7 +220,7 @@ static void doubling_chain(void **unused)
                    i, i, i, i, i, i, 1 << i, 1 << i, i + 1, i, i);
   }
   cx_text_format(&text, "return %%v%d : tensor<9000xf32> }", n);
-  cpu_run_program_free(large(&text));
+  cpu_run_program_free(compiled(&text));
 }
 
 // More results than one loop may write.
@@ -254,7 +243,7 @@ static void many_results(void **unused)
   cx_text_append(&text, " : tensor<16xf32>");
   for (int i = 1; i < n; i++) cx_text_append(&text, ", tensor<16xf32>");
   cx_text_append(&text, " }");
-  cpu_run_program *p = large(&text);
+  cpu_run_program *p = compiled(&text);
   float x[16] = { 1 }, y[150][16];
   void *args[] = { x }, *results[150];
   for (int i = 0; i < n; i++) results[i] = y[i];
@@ -305,7 +294,7 @@ static void check_pieces(size_t n)
 {
   cx_text text = { 0 };
   const int64_t all = pieces_text(n, &text);
-  cpu_run_program *p = large(&text);
+  cpu_run_program *p = compiled(&text);
   void **args = test_malloc(n * sizeof *args);
   float *memory = test_malloc(n * 6 * sizeof *memory);
   float *out = test_malloc((size_t)all * 2 * sizeof *out);
@@ -386,20 +375,6 @@ static void measuring_is_bounded(void **state)
   }
 }
 
-static int begin(void **state)
-{
-  (void)state;
-  CHECK_STATUS_OK(cpu_threads_new(2, &pool));
-  return 0;
-}
-
-static int end(void **state)
-{
-  (void)state;
-  cpu_threads_free(pool);
-  return 0;
-}
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -408,5 +383,5 @@ int main(void)
     cmocka_unit_test(doubling_chain),   cmocka_unit_test(many_results),
     cmocka_unit_test(many_pieces),      cmocka_unit_test(measuring_is_bounded),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, pool_begin, pool_end);
 }

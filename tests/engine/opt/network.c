@@ -52,7 +52,7 @@ static cx_hlo_value *any(net *g)
   return g->v[a > c ? a : c];
 }
 
-// Another value with the sizes of x; x if there is none.
+// A value with the sizes of x, which may be x.
 static cx_hlo_value *like(net *g, const cx_hlo_value *x)
 {
   cx_hlo_value *found = NULL;
@@ -85,6 +85,7 @@ static void convolve(net *g)
   const int64_t spatial[2] = { 0, 1 };
   int64_t kernel[4] = { 1 + pick(g, 3), 1 + pick(g, 3), size_of(g, x, 2),
                         1 + pick(g, 3) };
+  if (kernel[0] * kernel[1] == 1) kernel[0] = 2;
   int64_t padding[4], stride[2], dilation[2], holes[2];
   bool reversal[2];
   for (int i = 0; i < 2; i++) {
@@ -98,7 +99,6 @@ static void convolve(net *g)
     const int64_t need = (kernel[i] - 1) * dilation[i] + 2;
     while (size + padding[2 * i + 1] < need) padding[2 * i + 1]++;
   }
-  if (kernel[0] * kernel[1] == 1) kernel[0] = 2;
   const cx_hlo_conv_dims d = { .n_spatial = 2,
                                .input_feature = order[2],
                                .input_spatial = order,
@@ -148,7 +148,7 @@ static void combine(net *g)
                                           CX_HLO_OP_MAXIMUM };
   cx_hlo_value *x = any(g), *y = NULL;
   const cx_hlo_type *t = cx_hlo_value_type(x);
-  const int64_t one = 1, *order = order_of(g);
+  const int64_t *order = order_of(g);
   // Along images, channels, or rows and columns.
   const int64_t at[2] = { order[0], order[1] };
   const int64_t dims[2] = { t->dims[at[0]], t->dims[at[1]] };
@@ -168,7 +168,7 @@ static void combine(net *g)
       y = cx_hlo_broadcast_in_dim(g->b, numbers(g, dims, 2), t->dims, 4, at);
       break;
     case 4: {
-      const int64_t ones[4] = { one, one, one, one }, all[4] = { 0, 1, 2, 3 };
+      const int64_t ones[4] = { 1, 1, 1, 1 }, all[4] = { 0, 1, 2, 3 };
       y = cx_hlo_broadcast_in_dim(g->b, numbers(g, ones, 4), t->dims, 4, all);
       break;
     }
