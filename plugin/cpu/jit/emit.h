@@ -270,12 +270,16 @@ void cpu_jit_store_first(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 // ---- ahead.c ----
 
 // The loop passes the elements at this location one after the other: those of
-// long inputs at the same index are read ahead.
+// long tensors at the same index are fetched ahead.
 void cpu_jit_stream(cpu_jit_env *env, const cpu_jit_loc *p);
 // Before the load of a vector at `ix`, which is p's, if the loop passes it.
 void cpu_jit_read_ahead(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                         LLVMValueRef pointer, const cpu_jit_loc *p,
                         cpu_jit_ix ix);
+// The same before a store.
+void cpu_jit_write_ahead(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                         LLVMValueRef pointer, const cpu_jit_loc *p,
+                         cpu_jit_ix ix);
 
 // ---- memory.c ----
 

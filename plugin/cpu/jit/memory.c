@@ -315,6 +315,7 @@ void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,
   if (!cpu_jit_ix_same(&ix)) v = cpu_jit_widen(env, v);
   if (v.im != NULL) ix = cpu_jit_ix_scale(env, ix, 2);
   LLVMBuilderRef b = cpu_jit_at(env, level);
+  cpu_jit_write_ahead(env, b, cpu_jit_memory_type(env, v.elem), pointer, p, ix);
   store_part(env, b, pointer, to_memory(env, b, v.re, v.elem), ix, p->mask);
   if (v.im != NULL) {
     store_part(env, b, pointer, v.im, cpu_jit_ix_offset(env, ix, 1), p->mask);

@@ -23,6 +23,7 @@ typedef struct product {
   cpu_threads *pool;
   cpu_kernel_planes planes;
   unsigned char *panels;
+  float *sums;    // of split.h; NULL: none
   int64_t batch;  // whose rows or columns are divided among the threads
   _Atomic bool failed;
 } product;
@@ -53,6 +54,7 @@ static bool use_split(const product *q, const cpu_kernel_gemm *g)
                                .a_column = g->a_column,
                                .b_row = g->b_row,
                                .b_column = g->b_column,
+                               .sums = q->sums,
                                .c = g->c };
   return cpu_kernel_split_run(&s, q->pool, q->panels, q->p->panels_each);
 }
@@ -299,7 +301,12 @@ calx_status *cpu_kernel_dot_run(const cpu_kernel *kernel, cpu_threads *pool,
   if (p->divided && p->matmul != NULL) {
     CALX_TRY(cpu_kernel_matmul_ready(p->matmul, kernel->name, pool));
   }
-  product q = { .p = p, .pool = pool, .panels = scratch + p->panels_at };
+  product q = { .p = p,
+                .pool = pool,
+                .panels = scratch + p->panels_at,
+                .sums = p->batches > 1
+                            ? NULL
+                            : (float *)(void *)(scratch + p->sums_at) };
   unsigned char *stored = scratch + p->operands[2].at;
   q.planes =
       (cpu_kernel_planes){ gather_factor(p, 0, lhs, scratch, pool),

@@ -39,6 +39,7 @@ typedef struct cpu_kernel_dot_plan {
   int64_t bytes[3];                // of an element of what products read, write
   // Scratch of each thread; if turned, of all.
   size_t panels_at, panels_each;
+  size_t sums_at;  // of split.h; of a single product
 } cpu_kernel_dot_plan;
 
 // Sets the plan's sizes and type; false: the description contradicts itself.

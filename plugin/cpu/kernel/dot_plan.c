@@ -42,6 +42,8 @@
 #define SPLIT_PRODUCT ((double)(1 << 22))
 #define SPLIT_MANY_RESULTS (1 << 18)
 #define SPLIT_INNER_OF_MANY 96
+// Rows and columns, if the inner elements are divided too.
+#define SPLIT_LINES_IN_PARTS 64
 // Multiplications from which on a matmul's code is worth its generation.
 #define NATIVE_PRODUCT ((double)(1 << 16))
 
@@ -155,9 +157,12 @@ static void plan_scratch(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
     const size_t split = cpu_kernel_split_scratch(p->packed ? 0 : p->n, p->k);
     if (p->panels_each < split) p->panels_each = split;
   }
+  const bool sums = p->split && !p->packed && p->batches == 1;
   const size_t panels =
       p->turned ? kernel->bytes[2] : p->panels_each * (size_t)kernel->threads;
   p->panels_at = cpu_kernel_reserve(kernel, panels);
+  p->sums_at = cpu_kernel_reserve(
+      kernel, sums ? cpu_kernel_split_sums_bytes(p->m, p->n, p->k) : 0);
 }
 
 // ---- making -----------------------------------------------------------------
@@ -267,8 +272,10 @@ static bool plan_packed(cpu_kernel *kernel, cpu_kernel_dot_plan *p)
 static bool is_split(const cpu_kernel_dot_plan *p)
 {
   const bool many = p->n > SPLIT_MANY_RESULTS / p->m;
+  const bool in_parts = p->batches == 1 && p->n >= SPLIT_LINES_IN_PARTS &&
+                        cpu_kernel_split_depth(p->m, p->n, p->k) > 1;
   return p->math == CPU_KERNEL_F32 && !p->complex && cpu_kernel_has_tiles() &&
-         p->m >= SPLIT_ROWS &&
+         p->m >= (in_parts ? SPLIT_LINES_IN_PARTS : SPLIT_ROWS) &&
          p->k >= (many ? SPLIT_INNER_OF_MANY : SPLIT_INNER) &&
          work_of(p) >= SPLIT_PRODUCT &&
          cpu_kernel_split_fills(p->m, p->n, p->k);

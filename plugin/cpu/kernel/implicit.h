@@ -70,7 +70,7 @@ typedef struct cpu_kernel_implicit_plan {
   // In a thread's scratch, of `each` bytes.
   size_t points_at, panels_at, rows_at, segments_at, each;
   bool split;  // by implicit_split.c, if it can; where, in all scratch
-  size_t listed_at, row_starts_at, split_each;
+  size_t listed_at, row_starts_at, sums_at, split_each;
 } cpu_kernel_implicit_plan;
 
 // Sets the kernel to run a plan whose left and right operand, classes and taps

@@ -154,6 +154,7 @@ static void list_rows(const split_job *j, int64_t m, int64_t *out)
 static bool run_class(split_job *j, int64_t *rows, float *out,
                       unsigned char *memory)
 {
+  float *sums = (float *)(void *)(memory + j->p->sums_at);
   const cpu_kernel_implicit_plan *p = j->p;
   const split_sizes size = sizes_of(p, j->c);
   for (int i = 0; i < cpu_threads_size(j->pool); i++) j->points[i].n = 0;
@@ -170,6 +171,7 @@ static bool run_class(split_job *j, int64_t *rows, float *out,
                              p->transposed ? gather_taps : gather_points,
                          .gather_b = p->transposed ? NULL : gather_weights,
                          .user = j,
+                         .sums = sums,
                          .c = out,
                          .c_rows = rows };
   list_rows(j, size.m, rows);
@@ -223,6 +225,7 @@ bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
                                     cpu_kernel_implicit_plan *p)
 {
   int64_t rows = 0, most = 0;
+  size_t sums = 0;
   p->split_each = 0;
   for (int i = 0; i < p->n_classes; i++) {
     const split_sizes size = sizes_of(p, &p->classes[i]);
@@ -232,6 +235,8 @@ bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
     if (!is_large(size.n, size.k)) return false;
     const size_t each = cpu_kernel_split_scratch(size.n, size.k);
     if (each > p->split_each) p->split_each = each;
+    const size_t of = cpu_kernel_split_sums_bytes(size.m, size.n, size.k);
+    if (of > sums) sums = of;
   }
   if (rows < LEAST_ROWS || p->run < LEAST_RUN) return false;
   // The same scratch serves implicit.c, if an operand has an infinity or NaN.
@@ -241,6 +246,7 @@ bool cpu_kernel_implicit_plan_split(cpu_kernel *kernel,
   p->listed_at = cpu_kernel_reserve(
       kernel, sizeof(listed_points) * (size_t)kernel->threads);
   p->row_starts_at = cpu_kernel_reserve(kernel, sizeof(int64_t) * (size_t)most);
+  p->sums_at = cpu_kernel_reserve(kernel, sums);
   if (kernel->scratch < before) kernel->scratch = before;
   return true;
 }

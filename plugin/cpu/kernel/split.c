@@ -1,10 +1,10 @@
 // kernel/split: see split.h.
 //
-// c is divided into parts, which are computed by one thread each. A part's
-// inner elements are divided into blocks. Of a block the thread packs the
-// part's columns of b in panels of 32, which stay in its second cache. Then it
-// packs the part's rows of a in bands of 32, each of which it multiplies with
-// all panels at once.
+// c and the inner elements are divided into parts, which are computed by one
+// thread each. A part's inner elements are divided into blocks. Of a block the
+// thread packs the part's columns of b in panels of 32, which stay in its
+// second cache. Then it packs the part's rows of a in bands of 32, each of
+// which it multiplies with all panels at once.
 #include "kernel/split.h"
 
 #if defined(__x86_64__)
@@ -33,11 +33,14 @@ typedef struct job {
   int64_t n_bands, n_panels;
   int64_t steps, blocks;  // of the inner elements
   int64_t down, across;   // parts, one below the other and side by side
+  int64_t depth;          // parts of the inner elements
   _Atomic bool special;   // an infinity or NaN was found
 } job;
 
 // What a thread works on: a part of c, a block of inner elements.
 typedef struct split_block {
+  cpu_kernel_split s;  // where its sums belong
+  bool first;          // of the part's inner elements
   int64_t band, last_band, panel, last_panel;
   int64_t number, k, inner;  // of the block; the first of it, how many
 } split_block;
@@ -189,19 +192,49 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
         atomic_store(&j->special, true);
         return;
       }
-      next->first = x->k == 0;
+      next->first = x->first;
       next->m = i * BAND;
       next->n = p * BAND;
-      next->rows = least(BAND, j->s->m - next->m);
+      next->rows = least(BAND, x->s.m - next->m);
       next->written = 0;
       prefetch_band(j, x, i + 1, p);
-      cpu_kernel_split_multiply(j->s, x->inner, band, panel, before, next);
+      cpu_kernel_split_multiply(&x->s, x->inner, band, panel, before, next);
       cpu_kernel_split_sums *written = before;
       before = next;
       next = written;
     }
   }
-  cpu_kernel_split_write(j->s, before, BAND);
+  cpu_kernel_split_write(&x->s, before, BAND);
+}
+
+// The product that part `deep` of the inner elements is computed as.
+static cpu_kernel_split part_of(const job *j, int64_t deep)
+{
+  cpu_kernel_split s = *j->s;
+  if (deep > 0) {
+    s.c = s.sums + (deep - 1) * s.m * s.n;
+    s.c_rows = NULL;
+  }
+  return s;
+}
+
+static void multiply_part(job *j, int64_t part, void *memory)
+{
+  const int64_t deep = part / (j->down * j->across);
+  const int64_t across = part / j->down % j->across, down = part % j->down;
+  split_block x = { .s = part_of(j, deep),
+                    .first = true,
+                    .band = j->n_bands * down / j->down,
+                    .last_band = j->n_bands * (down + 1) / j->down,
+                    .panel = j->n_panels * across / j->across,
+                    .last_panel = j->n_panels * (across + 1) / j->across };
+  const int64_t end = j->blocks * (deep + 1) / j->depth;
+  for (int64_t b = j->blocks * deep / j->depth;
+       b < end && !atomic_load(&j->special); b++) {
+    set_block(j, b, &x);
+    multiply_block(j, &x, memory);
+    x.first = false;
+  }
 }
 
 static void multiply_parts(void *user, int64_t lo, int64_t hi)
@@ -209,18 +242,22 @@ static void multiply_parts(void *user, int64_t lo, int64_t hi)
   job *j = user;
   void *memory = j->memory + j->each * (size_t)cpu_kernel_rank(j->pool);
   configure();
+  for (int64_t i = lo; i < hi; i++) multiply_part(j, i, memory);
+  _tile_release();
+}
+
+// Adds the sums of all parts of the inner elements: of the rows [lo, hi).
+static void add_sums(void *user, int64_t lo, int64_t hi)
+{
+  const job *j = user;
+  const cpu_kernel_split *s = j->s;
   for (int64_t i = lo; i < hi; i++) {
-    const int64_t across = i / j->down, down = i % j->down;
-    split_block x = { .band = j->n_bands * down / j->down,
-                      .last_band = j->n_bands * (down + 1) / j->down,
-                      .panel = j->n_panels * across / j->across,
-                      .last_panel = j->n_panels * (across + 1) / j->across };
-    for (int64_t b = 0; b < j->blocks && !atomic_load(&j->special); b++) {
-      set_block(j, b, &x);
-      multiply_block(j, &x, memory);
+    float *row = s->c + (s->c_rows != NULL ? s->c_rows[i] : i * s->n);
+    for (int64_t deep = 1; deep < j->depth; deep++) {
+      const float *sums = s->sums + ((deep - 1) * s->m + i) * s->n;
+      for (int64_t c = 0; c < s->n; c++) row[c] += sums[c];
     }
   }
-  _tile_release();
 }
 
 // ---- running ----------------------------------------------------------------
@@ -238,6 +275,8 @@ size_t cpu_kernel_split_scratch(int64_t n, int64_t k)
 #define MANY_PARTS 4
 // Multiplications that are worth a thread.
 #define THREAD_WORTH ((double)(1 << 18))
+// Additions that are.
+#define SUMS_WORTH 16384
 
 static int64_t threads_for(const job *j)
 {
@@ -254,8 +293,8 @@ static void divide(job *j)
   j->down = 1;
   j->across = j->s->packed != NULL ? 1 : parts_of(j->n_panels, MOST_PANELS);
   if (threads <= 1) return;
-  while (j->down * j->across % threads != 0 &&
-         j->down * j->across < MANY_PARTS * threads &&
+  while (j->depth * j->down * j->across % threads != 0 &&
+         j->depth * j->down * j->across < MANY_PARTS * threads &&
          (j->down < j->n_bands || j->across < j->n_panels)) {
     if (j->n_bands / j->down >= j->n_panels / j->across) {
       j->down++;
@@ -273,7 +312,10 @@ static job job_of(const cpu_kernel_split *s, cpu_threads *pool)
                 .n_bands = parts_of(s->m, BAND),
                 .n_panels = parts_of(s->n, BAND),
                 .steps = steps,
-                .blocks = parts_of(steps, MOST_STEPS) };
+                .blocks = parts_of(steps, MOST_STEPS),
+                .depth = s->sums == NULL
+                             ? 1
+                             : cpu_kernel_split_depth(s->m, s->n, s->k) };
 }
 
 bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
@@ -283,8 +325,13 @@ bool cpu_kernel_split_run(const cpu_kernel_split *s, cpu_threads *pool,
   j.memory = memory;
   j.each = each;
   divide(&j);
-  cpu_threads_for(pool, j.down * j.across, 1, multiply_parts, &j);
-  return !atomic_load(&j.special);
+  cpu_threads_for(pool, j.depth * j.down * j.across, 1, multiply_parts, &j);
+  if (atomic_load(&j.special)) return false;
+  if (j.depth > 1) {
+    cpu_threads_for(pool, s->m, SUMS_WORTH / (j.depth * s->n) + 1, add_sums,
+                    &j);
+  }
+  return true;
 }
 
 static void pack_range(void *user, int64_t lo, int64_t hi)

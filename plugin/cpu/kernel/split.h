@@ -23,6 +23,11 @@
 #define CPU_KERNEL_SPLIT_LINES 32
 // Inner elements that one instruction multiplies.
 #define CPU_KERNEL_SPLIT_STEP 32
+// The most parts of the inner elements; blocks of each, at least; elements of
+// both operands for each of a part's sums, at least.
+#define CPU_KERNEL_SPLIT_MOST_DEPTH 8
+#define CPU_KERNEL_SPLIT_PART_BLOCKS 2
+#define CPU_KERNEL_SPLIT_PART_RATIO 8
 // The ratio of computed to wanted products up to which split ones are faster.
 #define CPU_KERNEL_SPLIT_WASTE 1.35
 
@@ -42,6 +47,9 @@ typedef struct cpu_kernel_split {
   cpu_kernel_split_gather *gather_a, *gather_b;
   void *user;
   unsigned char *packed;  // what cpu_kernel_split_pack() made of b; or NULL
+  // cpu_kernel_split_sums_bytes() for the sums of parts of the inner elements;
+  // NULL: those are not divided.
+  float *sums;
   float *c;
   const int64_t *c_rows;  // where c's rows begin; NULL: they are n apart
 } cpu_kernel_split;
@@ -88,6 +96,30 @@ static inline int64_t cpu_kernel_split_packed_bytes(int64_t n, int64_t k)
   return (n + CPU_KERNEL_SPLIT_LINES - 1) / CPU_KERNEL_SPLIT_LINES *
          ((k + CPU_KERNEL_SPLIT_INNER - 1) / CPU_KERNEL_SPLIT_INNER) *
          cpu_kernel_split_panel_bytes(k);
+}
+
+// Parts of the inner elements, whose sums are added at the end. Where there are
+// many more inner elements than rows and columns, as in a gradient by weights,
+// threads then read different parts of the operands. Whatever the number of
+// threads, so that the results do not depend on it.
+static inline int64_t cpu_kernel_split_depth(int64_t m, int64_t n, int64_t k)
+{
+  const int64_t blocks = k / CPU_KERNEL_SPLIT_INNER;
+  const double ratio = (double)k * (double)(m + n) / ((double)m * (double)n);
+  int64_t depth = 1;
+  while (depth < CPU_KERNEL_SPLIT_MOST_DEPTH &&
+         blocks >= 2 * depth * CPU_KERNEL_SPLIT_PART_BLOCKS &&
+         ratio >= (double)(2 * depth * CPU_KERNEL_SPLIT_PART_RATIO)) {
+    depth *= 2;
+  }
+  return depth;
+}
+
+static inline size_t cpu_kernel_split_sums_bytes(int64_t m, int64_t n,
+                                                 int64_t k)
+{
+  return sizeof(float) *
+         (size_t)((cpu_kernel_split_depth(m, n, k) - 1) * m * n);
 }
 
 // The rest only where cpu_kernel_has_tiles(). Memory is aligned to 64.

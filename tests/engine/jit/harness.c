@@ -342,7 +342,8 @@ calx_status *harness_compile(const char *text)
   return status;
 }
 
-size_t harness_prefetches(const char *text)
+// 0F, the second byte, /1, of an address in memory.
+static size_t count_prefetches(const char *text, unsigned char second)
 {
   program p;
   open_program(&p, text);
@@ -350,14 +351,23 @@ size_t harness_prefetches(const char *text)
   CHECK_OK(cpu_jit_get_api()->compile(NULL, &p.kernel, 1, &object));
   size_t n = 0;
   for (size_t i = 0; i + 2 < object.size; i++) {
-    // prefetcht0: 0F 18 /1, of an address in memory.
     const unsigned char *at = (const unsigned char *)object.data + i;
-    n += at[0] == 0x0F && at[1] == 0x18 && (at[2] & 0x38) == 0x08 &&
+    n += at[0] == 0x0F && at[1] == second && (at[2] & 0x38) == 0x08 &&
          at[2] < 0xC0;
   }
   cx_text_free(&object);
   close_program(&p);
   return n;
+}
+
+size_t harness_prefetches(const char *text)
+{
+  return count_prefetches(text, 0x18);  // prefetcht0
+}
+
+size_t harness_prefetches_to_write(const char *text)
+{
+  return count_prefetches(text, 0x0D);  // prefetchw
 }
 
 void harness_check_shared(const char *text, const char *equal,

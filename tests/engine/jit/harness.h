@@ -31,8 +31,10 @@ void harness_check(const harness_case *c);
 void harness_check_in_place(const char *text);
 // The status of compiling it.
 calx_status *harness_compile(const char *text);
-// How many instructions of its code read ahead.
+// How many instructions of its code read ahead, and how many ask ahead for
+// lines to write.
 size_t harness_prefetches(const char *text);
+size_t harness_prefetches_to_write(const char *text);
 // Kernels of these texts in one object: each has its symbol, and the first two
 // are the same code.
 void harness_check_shared(const char *text, const char *equal,

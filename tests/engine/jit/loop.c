@@ -314,6 +314,18 @@ static void test_ahead(void **state)
   assert_int_equal(harness_prefetches(TURNED_TANH("64x64x64xf32")), 0);
 }
 
+// Lines of results of 1 MiB or more, whatever the arithmetic.
+static void test_written_ahead(void **state)
+{
+  (void)state;
+  assert_int_equal(
+      harness_prefetches_to_write(SCALED_TANH("1024x96xf32", "96xf32")), 0);
+  assert_int_equal(
+      harness_prefetches_to_write(SCALED_TANH("4096x96xf32", "96xf32")), 1);
+  assert_true(harness_prefetches_to_write(
+                  PER_CHANNEL("4096x96xf32", "96xf32", "[1]")) > 0);
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -338,7 +350,7 @@ int main(void)
     cmocka_unit_test(test_in_place),  cmocka_unit_test(test_sizes),
     cmocka_unit_test(test_explosion), cmocka_unit_test(test_refused),
     cmocka_unit_test(test_shared),    cmocka_unit_test(test_not_shared),
-    cmocka_unit_test(test_ahead),
+    cmocka_unit_test(test_ahead),     cmocka_unit_test(test_written_ahead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "kernel/conv.h"
 #include "kernel/matmul.h"
 #include "kernel/onednn.h"
+#include "kernel/split.h"
 #include "support/skip.h"
 
 typedef struct matrices {
@@ -106,12 +107,11 @@ static void check_rows(const matrices *x, int64_t step)
   }
 }
 
-// Ends of tiles, of bands and panels, of blocks of inner elements, of parts.
-static const int64_t sizes[][3] = { { 300, 260, 220 },
-                                    { 257, 545, 130 },
-                                    { 256, 289, 800 },
-                                    { 2800, 24, 64 },
-                                    { 290, 190, 93 } };
+// Ends of tiles, of bands and panels, of blocks of inner elements, of parts;
+// also of parts of the inner elements.
+static const int64_t sizes[][3] = { { 300, 260, 220 }, { 257, 545, 130 },
+                                    { 256, 289, 800 }, { 2800, 24, 64 },
+                                    { 290, 190, 93 },  { 90, 93, 3200 } };
 #define N_SIZES (sizeof sizes / sizeof *sizes)
 
 static void as_exact_as_f32(void **state)
@@ -127,11 +127,9 @@ static void as_exact_as_f32(void **state)
   }
 }
 
-static void same_bits_on_all_threads(void **state)
+static void check_same_bits(int64_t m, int64_t n, int64_t k, int turned)
 {
-  (void)state;
-  if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
-  matrices x = new_matrices(300, 700, 420, 0);
+  matrices x = new_matrices(m, n, k, turned);
   const size_t bytes = (size_t)(x.m * x.n) * sizeof *x.c;
   float *first = malloc(bytes);
   assert_non_null(first);
@@ -143,6 +141,16 @@ static void same_bits_on_all_threads(void **state)
   }
   free(first);
   free_matrices(&x);
+}
+
+// Of the second one the inner elements are divided into four parts.
+static void same_bits_on_all_threads(void **state)
+{
+  (void)state;
+  if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
+  check_same_bits(300, 700, 420, 0);
+  assert_int_equal(cpu_kernel_split_depth(93, 90, 3200), 4);
+  check_same_bits(93, 90, 3200, 1);
 }
 
 // Blocks of rows and columns from the smallest numbers to the largest, whose
@@ -206,10 +214,9 @@ static void check_specials(const matrices *x)
 }
 
 // The infinity meets numbers whose other parts are 0.
-static void infinities_and_nans(void **state)
+static void check_infinities(int64_t m, int64_t n, int64_t k)
 {
-  (void)state;
-  matrices x = new_matrices(300, 260, 420, 1);
+  matrices x = new_matrices(m, n, k, 1);
   for (int64_t j = 0; j < x.n; j += 3) *b_at(&x, 400, j) = 1;
   *a_at(&x, 7, 400) = INFINITY;
   multiply(&x, 2);
@@ -222,6 +229,13 @@ static void infinities_and_nans(void **state)
   multiply(&x, 2);
   check_specials(&x);
   free_matrices(&x);
+}
+
+static void infinities_and_nans(void **state)
+{
+  (void)state;
+  check_infinities(300, 260, 420);
+  check_infinities(90, 93, 3200);
 }
 
 // Of a right operand that is packed for several products, with an infinity in
@@ -291,35 +305,42 @@ static void convolutions_with_infinities(void **state)
 }
 
 // Products that run on a thread each, one of them with an infinity.
-static void batches_with_infinities(void **state)
+static void check_batches(int64_t m, int64_t n, int64_t k)
 {
-  (void)state;
-  enum { BATCHES = 5, M = 290, N = 240, K = 64 };
-  matrices all = new_matrices(BATCHES * M, N, K, 0);
+  enum { BATCHES = 5 };
+  matrices all = new_matrices(BATCHES * m, n, k, 0);
   free(all.b);
-  all.b = new_matrix(BATCHES * K * N);
-  all.a[2 * M * K + 5] = INFINITY;
-  cpu_kernel batched = { .desc = product_desc(M, N, K, false, false) };
+  all.b = new_matrix(BATCHES * k * n);
+  all.a[2 * m * k + 5] = INFINITY;
+  cpu_kernel batched = { .desc = product_desc(m, n, k, false, false) };
   batched.dot.n_batch = 1;
   batched.dot.batch[0] = BATCHES;
-  batched.dot.lhs_batch[0] = M * K;
-  batched.dot.rhs_batch[0] = K * N;
+  batched.dot.lhs_batch[0] = m * k;
+  batched.dot.rhs_batch[0] = k * n;
   for (int threads = 1; threads <= 3; threads++) {
     cpu_threads *pool;
     assert_null(cpu_threads_new(threads, &pool));
     desc_run(&batched.desc, pool, all.a, all.b, all.c);
     cpu_threads_free(pool);
     for (int64_t i = 0; i < BATCHES; i++) {
-      const matrices x = { .m = M,
-                           .n = N,
-                           .k = K,
-                           .a = all.a + i * M * K,
-                           .b = all.b + i * K * N,
-                           .c = all.c + i * M * N };
+      const matrices x = { .m = m,
+                           .n = n,
+                           .k = k,
+                           .a = all.a + i * m * k,
+                           .b = all.b + i * k * n,
+                           .c = all.c + i * m * n };
       check_specials(&x);
     }
   }
   free_matrices(&all);
+}
+
+// The inner elements of the second ones would be divided if they were alone.
+static void batches_with_infinities(void **state)
+{
+  (void)state;
+  check_batches(290, 240, 64);
+  check_batches(96, 96, 3200);
 }
 
 static void which_are_split(void **state)
@@ -332,7 +353,8 @@ static void which_are_split(void **state)
                 { 96, 512, 96, true },   { 95, 520, 96, false },
                 { 2000, 32, 96, true },  { 2000, 33, 96, false },
                 { 270, 256, 63, false }, { 600, 600, 95, false },
-                { 600, 600, 96, true },  { 97, 512, 97, false } };
+                { 600, 600, 96, true },  { 97, 512, 97, false },
+                { 64, 64, 3200, true },  { 63, 64, 3200, false } };
   if (!cpu_kernel_has_tiles()) SKIP_HERE("AMX");
   cpu_threads *pool;
   assert_null(cpu_threads_new(1, &pool));
