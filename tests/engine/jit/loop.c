@@ -320,8 +320,8 @@ static void test_written_ahead(void **state)
   (void)state;
   assert_int_equal(
       harness_prefetches_to_write(SCALED_TANH("1024x96xf32", "96xf32")), 0);
-  assert_int_equal(
-      harness_prefetches_to_write(SCALED_TANH("4096x96xf32", "96xf32")), 1);
+  assert_true(
+      harness_prefetches_to_write(SCALED_TANH("4096x96xf32", "96xf32")) > 0);
   assert_true(harness_prefetches_to_write(
                   PER_CHANNEL("4096x96xf32", "96xf32", "[1]")) > 0);
 }
