@@ -11,8 +11,8 @@
 
 #define DISTANCE 2048  // bytes; 1024 and 4096 are as good
 #define LINE 64
-// Bytes of a tensor: shorter ones are in a cache, and, of those to write, in
-// that of the core that writes them.
+// Bytes of a tensor. Shorter ones are in a cache already; of those to write, in
+// the cache of the core that writes them.
 #define LEAST_READ ((int64_t)64 << 10)
 #define LEAST_WRITTEN ((int64_t)1 << 20)
 #define LEAST_NS 0.4  // of arithmetic for an element
@@ -30,7 +30,7 @@ static bool is_streamed(const cpu_jit_env *env, const cpu_jit_loc *p,
   return bytes >= least;
 }
 
-// The lines of the vector DISTANCE behind the one at `ix`.
+// The lines DISTANCE further in memory than the vector at `ix`.
 static void prefetch(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                      LLVMValueRef pointer, cpu_jit_ix ix, bool to_write)
 {

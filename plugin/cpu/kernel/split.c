@@ -207,7 +207,8 @@ static void multiply_block(job *j, const split_block *x, scratch *t)
   cpu_kernel_split_write(&x->s, before, BAND);
 }
 
-// The product that part `deep` of the inner elements is computed as.
+// The product with the memory for the sums of part `deep` of the inner
+// elements.
 static cpu_kernel_split part_of(const job *j, int64_t deep)
 {
   cpu_kernel_split s = *j->s;

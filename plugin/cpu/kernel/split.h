@@ -23,8 +23,8 @@
 #define CPU_KERNEL_SPLIT_LINES 32
 // Inner elements that one instruction multiplies.
 #define CPU_KERNEL_SPLIT_STEP 32
-// The most parts of the inner elements; blocks of each, at least; elements of
-// both operands for each of a part's sums, at least.
+// The most parts of the inner elements. Of each part: the fewest blocks, and
+// the fewest elements of both operands for each sum.
 #define CPU_KERNEL_SPLIT_MOST_DEPTH 8
 #define CPU_KERNEL_SPLIT_PART_BLOCKS 2
 #define CPU_KERNEL_SPLIT_PART_RATIO 8
@@ -98,10 +98,10 @@ static inline int64_t cpu_kernel_split_packed_bytes(int64_t n, int64_t k)
          cpu_kernel_split_panel_bytes(k);
 }
 
-// Parts of the inner elements, whose sums are added at the end. Where there are
-// many more inner elements than rows and columns, as in a gradient by weights,
-// threads then read different parts of the operands. Whatever the number of
-// threads, so that the results do not depend on it.
+// How many parts the inner elements are divided into; their sums are added at
+// the end. A gradient by weights has many more inner elements than rows and
+// columns, and with parts each thread reads its own elements of both operands.
+// The number of threads does not matter, so the results do not depend on it.
 static inline int64_t cpu_kernel_split_depth(int64_t m, int64_t n, int64_t k)
 {
   const int64_t blocks = k / CPU_KERNEL_SPLIT_INNER;

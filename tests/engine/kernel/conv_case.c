@@ -361,7 +361,7 @@ static void pick_split(conv *v)
   } while (taps * results > 200);
   v->out = 128 + pick(40);
   if (v->order[0][1] == 0) {  // a gradient by the weights
-    // With more pixels than that they are divided into parts.
+    // 2000 pixels are divided into parts.
     const bool few = pick(2) == 0;
     v->batch = 16 + (few ? 256 / results + pick(40) : 96 / results);
     v->features = v->in = (few ? 128 : 2000) / taps + 1 + pick(4);
