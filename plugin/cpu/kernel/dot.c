@@ -9,9 +9,8 @@
 
 #include "kernel/gemm.h"
 #include "kernel/packed.h"
+#include "kernel/sgemm.h"
 
-// Multiplications from which on oneDNN divides a product among threads.
-#define SPREAD_PRODUCT 1000000
 // Multiplications that are worth a thread.
 #define THREAD_WORTH 65536
 
@@ -27,20 +26,6 @@ typedef struct product {
   int64_t batch;  // whose rows or columns are divided among the threads
   _Atomic bool failed;
 } product;
-
-static void use_onednn(const product *q, const cpu_kernel_gemm *g)
-{
-  const cpu_kernel_onednn *d = q->p->onednn;
-  const bool a_plain = g->a_column == 1, b_plain = g->b_column == 1;
-  const bool spread = g->m * g->n * g->k >= SPREAD_PRODUCT;
-  cpu_kernel_onednn_enter(d, spread ? q->pool : NULL);
-  d->sgemm(a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', g->m, g->n, g->k,
-           g->mode == CPU_KERNEL_GEMM_SUB ? -1.0F : 1.0F, g->a,
-           a_plain ? g->a_row : g->a_column, g->b,
-           b_plain ? g->b_row : g->b_column,
-           g->mode == CPU_KERNEL_GEMM_SET ? 0.0F : 1.0F, g->c, g->ldc);
-  cpu_kernel_onednn_leave(d);
-}
 
 // False: an operand has an infinity or NaN.
 static bool use_split(const product *q, const cpu_kernel_gemm *g)
@@ -145,7 +130,7 @@ static void multiply(product *q, int64_t batch, int64_t row, int64_t rows,
   } else if (p->split && use_split(q, &g)) {
     return;
   } else if (p->onednn != NULL) {
-    use_onednn(q, &g);
+    cpu_kernel_sgemm(p->onednn, &g, q->pool);
   } else {
     cpu_kernel_gemm_run(p->math, &g, panels);
   }
@@ -249,7 +234,7 @@ static void run_turned(product *q)
                               .c = q->panels,
                               .ldc = p->m,
                               .mode = CPU_KERNEL_GEMM_SET };
-  use_onednn(q, &g);
+  cpu_kernel_sgemm(p->onednn, &g, q->pool);
   cpu_threads_for(q->pool, (p->m + TURNED_ROWS - 1) / TURNED_ROWS,
                   THREAD_WORTH / (TURNED_ROWS * p->n) + 1, turn_rows, q);
 }
