@@ -232,6 +232,15 @@ static bool is_for_winograd(const cpu_kernel_conv_desc *d, form is, int64_t run)
                             d->kernel_out < WINOGRAD_CHANNELS);
 }
 
+// Whether oneDNN has Winograd's algorithm for it, and that is faster than all
+// others.
+static bool is_sure_of_onednn(const cpu_kernel_conv_desc *d)
+{
+  cpu_kernel_conv_candidates candidates;
+  cpu_kernel_conv_onednn_candidates(d, &candidates);
+  return candidates.sure != CPU_KERNEL_CONV_CHOICE_NONE;
+}
+
 bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
 {
   cpu_kernel_conv_tensors s;
@@ -247,13 +256,16 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
     pixels *= is == FORWARD ? (m->out + m->in_dilation - 1) / m->in_dilation
                             : m->kernel;
   }
-  const bool split =
-      run >= LEAST_SPLIT_RUN && !is_for_winograd(d, is, run) &&
+  if (is == NEITHER || run < LEAST_RUN || d->kernel_out < LEAST_COLUMNS ||
+      cpu_kernel_conv_flops(d) < LEAST_FLOPS) {
+    return false;
+  }
+  const bool splits =
+      run >= LEAST_SPLIT_RUN &&
       cpu_kernel_implicit_splits(is == FORWARD ? pixels : run, d->kernel_out,
                                  is == FORWARD ? taps * run : pixels);
-  return is != NEITHER && run >= LEAST_RUN && d->kernel_out >= LEAST_COLUMNS &&
-         (pixels <= MOST_PIXELS || split) &&
-         cpu_kernel_conv_flops(d) >= LEAST_FLOPS;
+  if (pixels > MOST_PIXELS) return splits && !is_for_winograd(d, is, run);
+  return splits || !is_sure_of_onednn(d);
 }
 
 // From so many operations on it is mostly faster than oneDNN (decisions 110 and

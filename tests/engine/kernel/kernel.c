@@ -521,14 +521,22 @@ static void check_channels_last(const int64_t x[4], int64_t hole, int64_t taps,
 }
 
 // Winograd's algorithm of oneDNN needs AVX-512.
-static void large_images_use_winograd(void **state)
+static void many_tiles_use_winograd(void **state)
 {
   (void)state;
 #if defined(__x86_64__)
   if (cpu_kernel_onednn_get() == NULL) skip();
   if (!__builtin_cpu_supports("avx512bw")) SKIP_HERE("AVX-512");
-  const int64_t x[4] = { 4, 14, 14, 32 };
+  const int64_t x[4] = { 4, 14, 14, 32 }, small[4] = { 8, 8, 8, 64 };
   check_channels_last(x, 1, 3, 32, "convolution jit_wino");
+  check_channels_last(small, 1, 3, 64, "convolution jit_wino");
+  if (cpu_kernel_has_tiles()) return;  // then products of bf16 are faster
+  // Enough tiles; too few; of too many the results are not wanted.
+  const int64_t many[4] = { 8, 7, 7, 256 }, few[4] = { 7, 7, 7, 256 };
+  const int64_t odd[4] = { 6, 9, 9, 256 };
+  check_channels_last(many, 1, 3, 256, "convolution jit_wino");
+  check_channels_last(few, 1, 3, 256, "implicit product");
+  check_channels_last(odd, 1, 3, 256, "implicit product");
 #else
   SKIP_HERE("AVX-512");
 #endif
@@ -626,7 +634,7 @@ int main(void)
     cmocka_unit_test(products_are_dots),
     cmocka_unit_test(products_of_bf16_are_native),
     cmocka_unit_test(long_products),
-    cmocka_unit_test(large_images_use_winograd),
+    cmocka_unit_test(many_tiles_use_winograd),
     cmocka_unit_test(small_images_are_implicit_products),
     cmocka_unit_test(strided_images_are_split),
   };
