@@ -17,14 +17,18 @@ static cpu_jit_ir floats_like(cpu_jit_env *env, LLVMBuilderRef b,
 
 // ---- bf16 ----
 
+static LLVMValueRef cut_bf16(const cpu_jit_ir *m, LLVMValueRef bits)
+{
+  return as_real(m, mask(m, bits, 0xFFFF0000U));
+}
+
 static LLVMValueRef round_bf16(const cpu_jit_ir *m, LLVMValueRef x)
 {
   LLVMValueRef bits = as_bits(m, x);
   LLVMValueRef up = round_bits(m, bits, 16);
   // NaN keeps its top bits and is made quiet.
   LLVMValueRef nan = with_bits(m, bits, 0x400000);
-  LLVMValueRef out = choose(m, unordered(m, x, x), nan, up);
-  return as_real(m, mask(m, out, 0xFFFF0000U));
+  return cut_bf16(m, choose(m, unordered(m, x, x), nan, up));
 }
 
 // ---- f16 ----
@@ -62,6 +66,14 @@ static LLVMValueRef round_f16_slow(const cpu_jit_ir *m, LLVMValueRef x)
   LLVMValueRef nan = mask(m, with_bits(m, s.size, 0x400000), 0xFFFFE000U);
   LLVMValueRef is_nan = compare_bits(m, LLVMIntUGT, s.size, 0x7F800000U);
   return as_real(m, any_of(m, choose(m, is_nan, nan, out), s.sign));
+}
+
+LLVMValueRef cpu_jit_round_arithmetic(cpu_jit_env *env, LLVMBuilderRef b,
+                                      LLVMValueRef x, cx_hlo_elem e)
+{
+  if (e != CX_HLO_BF16) return cpu_jit_round(env, b, x, e);
+  const cpu_jit_ir m = floats_like(env, b, x);
+  return cut_bf16(&m, round_bits(&m, as_bits(&m, x), 16));
 }
 
 LLVMValueRef cpu_jit_round(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,

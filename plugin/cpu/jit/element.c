@@ -183,6 +183,25 @@ static LLVMValueRef select_part(const cpu_jit_ctx *c, LLVMValueRef p,
   return x == y ? x : choose(&c->ir, p, x, y);
 }
 
+// The result of an operation on floats.
+static LLVMValueRef rounded(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                            LLVMValueRef x)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_NEGATE:
+    case CX_HLO_OP_ABS:
+    case CX_HLO_OP_MAXIMUM:
+    case CX_HLO_OP_MINIMUM: return x;  // one of the operands, or its opposite
+    case CX_HLO_OP_ADD:
+    case CX_HLO_OP_SUBTRACT:
+    case CX_HLO_OP_MULTIPLY:
+    case CX_HLO_OP_DIVIDE:
+    case CX_HLO_OP_SQRT:
+      return cpu_jit_round_arithmetic(c->env, c->ir.b, x, c->elem);
+    default: return cpu_jit_round(c->env, c->ir.b, x, c->elem);
+  }
+}
+
 static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
                  const cpu_jit_val *a, cpu_jit_val *out)
 {
@@ -217,8 +236,7 @@ static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
   if (a[0].im != NULL) {
     complex_op(c, op, &a[0], y, out);
   } else if (cx_hlo_elem_is_float(c->elem)) {
-    out->re = cpu_jit_round(c->env, c->ir.b,
-                            cpu_jit_real_op(c, op, a[0].re, y->re), c->elem);
+    out->re = rounded(c, op, cpu_jit_real_op(c, op, a[0].re, y->re));
   } else {
     out->re = cpu_jit_int_op(c, op, a[0].re, y->re);
   }

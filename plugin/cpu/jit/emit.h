@@ -359,6 +359,11 @@ cpu_jit_val cpu_jit_element(cpu_jit_env *env, const cx_hlo_op *op,
 // A float of register type to what `e` can hold (bf16 and f16 only).
 LLVMValueRef cpu_jit_round(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
                            cx_hlo_elem e);
+// Of a sum, difference, product, quotient or square root of numbers that `e`
+// can hold. Its NaN is one of theirs, made quiet, or the processor's own, so
+// `e` can hold it.
+LLVMValueRef cpu_jit_round_arithmetic(cpu_jit_env *env, LLVMBuilderRef b,
+                                      LLVMValueRef x, cx_hlo_elem e);
 LLVMValueRef cpu_jit_to_bits16(cpu_jit_env *env, LLVMBuilderRef b,
                                LLVMValueRef x,
                                cx_hlo_elem e);  // of a float that e can hold
