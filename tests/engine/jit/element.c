@@ -263,6 +263,35 @@ static void test_convert(void **state)
   }
 }
 
+// Each bf16, among them all NaN, with another one.
+static void test_all_bf16(void **state)
+{
+  (void)state;
+  static const char *const ops[] = { "add %x, %y",      "subtract %x, %y",
+                                     "multiply %x, %y", "divide %x, %y",
+                                     "maximum %x, %y",  "minimum %x, %y",
+                                     "sqrt %x",         "negate %x",
+                                     "abs %x",          "tanh %x" };
+  EACH(i, ops)
+  {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "func.func @main(%%z: tensor<ui16>) -> tensor<65536xbf16> {\n"
+             "  %%i = stablehlo.iota dim = 0 : tensor<65536xui16>\n"
+             "  %%c = stablehlo.constant dense<40503> : tensor<65536xui16>\n"
+             "  %%j = stablehlo.multiply %%i, %%c : tensor<65536xui16>\n"
+             "  %%x = stablehlo.bitcast_convert %%i : "
+             "(tensor<65536xui16>) -> tensor<65536xbf16>\n"
+             "  %%y = stablehlo.bitcast_convert %%j : "
+             "(tensor<65536xui16>) -> tensor<65536xbf16>\n"
+             "  %%0 = stablehlo.%s : tensor<65536xbf16>\n"
+             "  return %%0 : tensor<65536xbf16>\n}",
+             ops[i]);
+    const double tolerance = i + 1 == COUNT(ops) ? 1.0 / 128 : 0;
+    harness_check(&(harness_case){ text, tolerance, HARNESS_PLAIN });
+  }
+}
+
 // All floats whose lower 16 bits are 0, which include every tie; then, of each,
 // the next float and the one before.
 static const char near_ties[] =
@@ -446,7 +475,7 @@ int main(void)
     cmocka_unit_test(test_divisors),  cmocka_unit_test(test_convert),
     cmocka_unit_test(test_compare),   cmocka_unit_test(test_select),
     cmocka_unit_test(test_precision), cmocka_unit_test(test_map),
-    cmocka_unit_test(test_f8),
+    cmocka_unit_test(test_f8),        cmocka_unit_test(test_all_bf16),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
