@@ -24,17 +24,27 @@ static float *new_numbers(int64_t n)
 #define REST 3
 #define UNCHANGED 7.0F
 
-static float sum_of(const cpu_kernel_gemm *g, int64_t i, int64_t j)
+static float product_at(const cpu_kernel_gemm *g, int64_t i, int64_t j)
 {
-  const float *a = g->a, *b = g->b;
-  float sum = 0;
+  const float *a = (const float *)g->a + i * g->a_row;
+  const float *b = (const float *)g->b + j * g->b_column;
+  float product = 0;
   for (int64_t k = 0; k < g->k; k++) {
-    sum +=
-        a[i * g->a_row + k * g->a_column] * b[k * g->b_row + j * g->b_column];
+    product += a[k * g->a_column] * b[k * g->b_row];
   }
-  return sum;
+  return product;
 }
 
+static float expected(const cpu_kernel_gemm *g, float product)
+{
+  switch (g->mode) {
+    case CPU_KERNEL_GEMM_SET: return product;
+    case CPU_KERNEL_GEMM_ADD: return UNCHANGED + product;
+    default: return UNCHANGED - product;
+  }
+}
+
+// want: the products, (m, n).
 static void check(cpu_kernel_gemm *g, const float *want, cpu_threads *pool)
 {
   float *c = g->c;
@@ -42,12 +52,8 @@ static void check(cpu_kernel_gemm *g, const float *want, cpu_threads *pool)
   cpu_kernel_sgemm(cpu_kernel_onednn_get(), g, pool);
   for (int64_t i = 0; i < g->m; i++) {
     for (int64_t j = 0; j < g->ldc; j++) {
-      const float sum = j < g->n ? want[i * g->n + j] : 0;
-      const float expected = j >= g->n                        ? UNCHANGED
-                             : g->mode == CPU_KERNEL_GEMM_SET ? sum
-                             : g->mode == CPU_KERNEL_GEMM_ADD ? UNCHANGED + sum
-                                                              : UNCHANGED - sum;
-      if (c[i * g->ldc + j] != expected) {
+      if (c[i * g->ldc + j] !=
+          (j < g->n ? expected(g, want[i * g->n + j]) : UNCHANGED)) {
         fail_msg("%lld x %lld x %lld on %d threads, mode %d: (%lld, %lld)",
                  (long long)g->m, (long long)g->n, (long long)g->k,
                  cpu_threads_size(pool), (int)g->mode, (long long)i,
@@ -74,7 +80,7 @@ static void check_size(int64_t m, int64_t n, int64_t k, int turned,
                         .b_column = b_turned ? k : 1,
                         .c = c,
                         .ldc = n + REST };
-  for (int64_t i = 0; i < m * n; i++) want[i] = sum_of(&g, i / n, i % n);
+  for (int64_t i = 0; i < m * n; i++) want[i] = product_at(&g, i / n, i % n);
   for (size_t i = 0; i < n_pools; i++) {
     g.mode = (cpu_kernel_gemm_mode)(i % 3);
     check(&g, want, pools[i]);
