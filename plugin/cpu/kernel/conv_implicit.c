@@ -232,9 +232,8 @@ static bool is_for_winograd(const cpu_kernel_conv_desc *d, form is, int64_t run)
                             d->kernel_out < WINOGRAD_CHANNELS);
 }
 
-// Whether oneDNN has Winograd's algorithm for it, and that is faster than all
-// others.
-static bool is_sure_of_onednn(const cpu_kernel_conv_desc *d)
+// Whether oneDNN's Winograd is faster for it than all but split products.
+static bool suits_winograd(const cpu_kernel_conv_desc *d)
 {
   cpu_kernel_conv_candidates candidates;
   cpu_kernel_conv_onednn_candidates(d, &candidates);
@@ -265,7 +264,7 @@ bool cpu_kernel_conv_implicit_suits(const cpu_kernel_conv_desc *d)
       cpu_kernel_implicit_splits(is == FORWARD ? pixels : run, d->kernel_out,
                                  is == FORWARD ? taps * run : pixels);
   if (pixels > MOST_PIXELS) return splits && !is_for_winograd(d, is, run);
-  return splits || !is_sure_of_onednn(d);
+  return splits || !suits_winograd(d);
 }
 
 // From so many operations on it is mostly faster than oneDNN (decisions 110 and

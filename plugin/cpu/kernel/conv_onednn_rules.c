@@ -47,9 +47,9 @@ void cpu_kernel_onednn_order(const cpu_kernel_conv_desc *d,
 }
 
 // oneDNN has Winograd's algorithm for AVX-512, with tiles of 4 x 4 results. It
-// takes 0.5 to 0.9 of the time of the others (decision 116), unless many of the
-// tiles' results are not wanted; or so few tiles share the weights that
-// transforming these takes most of the time.
+// mostly takes 0.5 to 0.9 of the time of the others (decision 116). It gains
+// nothing where many of the tiles' results are not wanted. All tiles share the
+// weights, and with few tiles transforming these takes most of the time.
 #define WINOGRAD_TILE 4
 #define WINOGRAD_WASTE 1.6
 #define WINOGRAD_TILES 32

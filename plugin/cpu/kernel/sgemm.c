@@ -1,10 +1,12 @@
 // kernel/sgemm: see sgemm.h.
 //
-// oneDNN divides a product among threads, but loses up to a third of their time
-// (decision 115). So the result is divided here into as many parts as there are
-// threads, and each thread computes one part alone. oneDNN divides only where
-// the parts would be tiny: it divides the inner elements too.
+// oneDNN can divide a product among threads, but then loses up to a third of
+// their time (decision 115). So the result is divided here into as many parts
+// as there are threads, and each thread computes one part alone. Only where the
+// parts would be tiny does oneDNN divide: it can divide the inner elements too.
 #include "kernel/sgemm.h"
+
+#include <math.h>
 
 // Multiplications that are worth a thread.
 #define THREAD_WORTH 500000
@@ -13,9 +15,8 @@
 // oneDNN computes so many rows and columns at a time.
 #define ROWS 8
 #define COLUMNS 16
-// To copy a number of an operand takes as long as so many multiplications, if
-// its rows (of the right operand; of the left one its columns) are dense; else
-// twice as long.
+// oneDNN copies the operands of each part. A number takes as long as so many
+// multiplications; twice as long if the operand is stored transposed.
 #define COPY 8.0
 
 typedef struct division {
@@ -24,8 +25,9 @@ typedef struct division {
   int64_t down, across;  // parts
 } division;
 
-static void run_alone(const cpu_kernel_onednn *d, const cpu_kernel_gemm *g,
-                      cpu_threads *pool)
+// On the threads of the pool; NULL: on the calling thread.
+static void multiply(const cpu_kernel_onednn *d, const cpu_kernel_gemm *g,
+                     cpu_threads *pool)
 {
   const bool a_plain = g->a_column == 1, b_plain = g->b_column == 1;
   cpu_kernel_onednn_enter(d, pool);
@@ -62,7 +64,7 @@ static void run_parts(void *user, int64_t lo, int64_t hi)
     g.a = (const float *)g.a + row * g.a_row;
     g.b = (const float *)g.b + column * g.b_column;
     g.c = (float *)g.c + row * g.ldc + column;
-    if (g.m > 0 && g.n > 0) run_alone(v->d, &g, NULL);
+    if (g.m > 0 && g.n > 0) multiply(v->d, &g, NULL);
   }
 }
 
@@ -78,11 +80,11 @@ static double cost_of(const cpu_kernel_gemm *g, int64_t down, int64_t across)
 
 static void divide(division *v, int64_t threads)
 {
-  double best = 0;
+  double best = INFINITY;
   for (int64_t down = 1; down <= threads; down++) {
     if (threads % down != 0) continue;
     const double cost = cost_of(v->g, down, threads / down);
-    if (down > 1 && cost >= best) continue;
+    if (cost >= best) continue;
     best = cost;
     v->down = down;
     v->across = threads / down;
@@ -97,9 +99,9 @@ void cpu_kernel_sgemm(const cpu_kernel_onednn *d, const cpu_kernel_gemm *g,
   int64_t threads = cpu_threads_inside() ? 1 : cpu_threads_size(pool);
   if (worth < (double)threads) threads = (int64_t)worth;
   if (threads <= 1) {
-    run_alone(d, g, NULL);
+    multiply(d, g, NULL);
   } else if (g->m * g->n < threads * LEAST_RESULTS) {
-    run_alone(d, g, pool);
+    multiply(d, g, pool);
   } else {
     division v = { .d = d, .g = g };
     divide(&v, threads);
