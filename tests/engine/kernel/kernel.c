@@ -531,7 +531,7 @@ static void many_tiles_use_winograd(void **state)
   check_channels_last(x, 1, 3, 32, "convolution jit_wino");
   check_channels_last(small, 1, 3, 64, "convolution jit_wino");
   if (cpu_kernel_has_tiles()) return;  // then products of bf16 are faster
-  // Enough tiles; too few; of too many the results are not wanted.
+  // Enough tiles; too few tiles; too many results that are not wanted.
   const int64_t many[4] = { 8, 7, 7, 256 }, few[4] = { 7, 7, 7, 256 };
   const int64_t odd[4] = { 6, 9, 9, 256 };
   check_channels_last(many, 1, 3, 256, "convolution jit_wino");
