@@ -80,7 +80,7 @@ static double cost_of(const cpu_kernel_gemm *g, int64_t down, int64_t across)
 
 static void divide(division *v, int64_t threads)
 {
-  double best = INFINITY;
+  double best = HUGE_VAL;
   for (int64_t down = 1; down <= threads; down++) {
     if (threads % down != 0) continue;
     const double cost = cost_of(v->g, down, threads / down);
